@@ -1,0 +1,14 @@
+use super::{Event, FaultRow, LockEvent, LogRow};
+
+/// Everything one case left behind: all that a judge may look at.
+#[derive(Clone, Debug, Default)]
+pub struct CaseRecord {
+    /// The workers that the scenario started, by name.
+    pub workers: Vec<String>,
+    pub history: Vec<Event>,
+    pub log: Vec<LogRow>,
+    pub faults: Vec<FaultRow>,
+    pub locks: Vec<LockEvent>,
+    /// Why this record is known to be incomplete, in the harness's own words.
+    pub gaps: Vec<String>,
+}

@@ -1,0 +1,223 @@
+use super::FencingToken;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// One line of a worker's stdout, one row of `history.jsonl`.
+///
+/// Unknown fields are let through on purpose: workers in other languages may
+/// say more than the protocol asks for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// CLOCK_MONOTONIC by the raw system call, so that a skewed clock does not touch it.
+    pub at_ns: u64,
+    /// Filled in by the harness where the worker leaves it out.
+    #[serde(default)]
+    pub worker: String,
+    #[serde(flatten)]
+    pub kind: EventKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum EventKind {
+    Ready,
+    Acquiring {
+        round: u32,
+        key: String,
+    },
+    Acquired {
+        round: u32,
+        key: String,
+        token: FencingToken,
+        /// The random id of this one hold; the resource logs it as `X-Owner`.
+        owner: String,
+    },
+    AtGate {
+        round: u32,
+        gate: Gate,
+    },
+    Writing {
+        round: u32,
+        key: String,
+        token: FencingToken,
+        owner: String,
+    },
+    WriteAccepted {
+        round: u32,
+        key: String,
+        token: FencingToken,
+        owner: String,
+        /// The position in the resource's log that the answer named.
+        position: u64,
+    },
+    WriteRejected {
+        round: u32,
+        key: String,
+        owner: String,
+        seen: FencingToken,
+        got: FencingToken,
+    },
+    Renewed {
+        round: u32,
+        key: String,
+        token: FencingToken,
+    },
+    /// The worker learned that its lease is gone.
+    Lost {
+        round: u32,
+        key: String,
+        token: FencingToken,
+        reason: String,
+    },
+    Releasing {
+        round: u32,
+        key: String,
+        token: FencingToken,
+    },
+    Released {
+        round: u32,
+        key: String,
+        token: FencingToken,
+        outcome: ReleaseOutcome,
+    },
+    /// A step that gave no usable answer: whether it took effect is unknown.
+    Failed {
+        round: u32,
+        during: Step,
+        error: String,
+    },
+    Done {
+        rounds: u32,
+    },
+}
+
+impl EventKind {
+    /// Every name a trigger may use, in the order of a worker's life.
+    pub const NAMES: [&'static str; 13] = [
+        "ready",
+        "acquiring",
+        "acquired",
+        "at_gate",
+        "writing",
+        "write_accepted",
+        "write_rejected",
+        "renewed",
+        "lost",
+        "releasing",
+        "released",
+        "failed",
+        "done",
+    ];
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            EventKind::Ready => "ready",
+            EventKind::Acquiring { .. } => "acquiring",
+            EventKind::Acquired { .. } => "acquired",
+            EventKind::AtGate { .. } => "at_gate",
+            EventKind::Writing { .. } => "writing",
+            EventKind::WriteAccepted { .. } => "write_accepted",
+            EventKind::WriteRejected { .. } => "write_rejected",
+            EventKind::Renewed { .. } => "renewed",
+            EventKind::Lost { .. } => "lost",
+            EventKind::Releasing { .. } => "releasing",
+            EventKind::Released { .. } => "released",
+            EventKind::Failed { .. } => "failed",
+            EventKind::Done { .. } => "done",
+        }
+    }
+}
+
+/// Where a worker stops and waits for `{"go": …}` on its stdin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gate {
+    /// Before the first acquire of the first round.
+    Start,
+    AfterAcquire,
+    /// After the last lease check, directly before the write is sent.
+    BeforeWrite,
+    BeforeRelease,
+}
+
+impl Gate {
+    pub const ALL: [Gate; 4] = [
+        Gate::Start,
+        Gate::AfterAcquire,
+        Gate::BeforeWrite,
+        Gate::BeforeRelease,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Gate::Start => "start",
+            Gate::AfterAcquire => "after_acquire",
+            Gate::BeforeWrite => "before_write",
+            Gate::BeforeRelease => "before_release",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Gate> {
+        Gate::ALL.into_iter().find(|gate| gate.name() == text)
+    }
+}
+
+impl fmt::Display for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What the lock server said to a release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReleaseOutcome {
+    /// It was ours and is free now.
+    Released,
+    /// Nobody held it any more: it had run out.
+    Expired,
+    /// Somebody else holds it; nothing was changed.
+    Superseded,
+    /// No answer: it may or may not be free.
+    Unknown,
+}
+
+/// The step of a worker's round that a failure belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    Acquire,
+    Read,
+    Write,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_flat_line_of_json() {
+        let event = Event {
+            at_ns: 7,
+            worker: "a".into(),
+            kind: EventKind::AtGate {
+                round: 1,
+                gate: Gate::BeforeWrite,
+            },
+        };
+        let line = serde_json::to_string(&event).unwrap();
+        assert_eq!(
+            line,
+            r#"{"at_ns":7,"worker":"a","event":"at_gate","round":1,"gate":"before_write"}"#
+        );
+        assert_eq!(serde_json::from_str::<Event>(&line).unwrap(), event);
+    }
+
+    #[test]
+    fn a_foreign_worker_may_say_more_and_leave_its_name_out() {
+        let event: Event =
+            serde_json::from_str(r#"{"at_ns":1,"event":"done","rounds":2,"lang":"py"}"#).unwrap();
+        assert_eq!(event.worker, "");
+        assert_eq!(event.kind, EventKind::Done { rounds: 2 });
+    }
+}

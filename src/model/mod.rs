@@ -1,0 +1,25 @@
+//! Plain data, no I/O: what a run records and what a judge says about it.
+//!
+//! Everything here can be written to a file and read back; nothing here knows
+//! a container, a lock server or a clock.
+
+mod case;
+mod event;
+mod expectation;
+mod fault;
+mod lock_event;
+mod log_row;
+mod token;
+mod verdict;
+
+pub use case::CaseRecord;
+pub use event::{Event, EventKind, Gate, ReleaseOutcome, Step};
+pub use expectation::{CountRange, Expectations, Fence};
+pub use fault::{FaultKind, FaultRow, FaultStage};
+pub use lock_event::{LockEvent, LockEventKind};
+pub use log_row::{LogRow, RowOutcome, RowValue};
+pub use token::FencingToken;
+pub use verdict::{
+    CaseVerdict, Counts, Finding, Judgement, Outcome, Overlap, Story, StoryStep, Violation,
+    ViolationKind,
+};
