@@ -1,2 +1,6 @@
 pub mod clock;
+pub mod cluster;
 pub mod model;
+pub mod progress;
+pub mod scenario;
+pub mod yaml;

@@ -1,24 +1,6 @@
 use super::ViolationKind;
-use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
-
-/// Whether the resource compares tokens. Off is the unsafe baseline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fence {
-    On,
-    Off,
-}
-
-impl fmt::Display for Fence {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Fence::On => "on",
-            Fence::Off => "off",
-        })
-    }
-}
 
 /// `2`, `1..`, `..3` or `1..3` (both ends included).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,20 +4,24 @@
 //! a container, a lock server or a clock.
 
 mod case;
+mod duration;
 mod event;
 mod expectation;
 mod fault;
 mod lock_event;
 mod log_row;
+mod settings;
 mod token;
 mod verdict;
 
 pub use case::CaseRecord;
+pub use duration::{format_duration, parse_duration};
 pub use event::{Event, EventKind, Gate, ReleaseOutcome, Step};
-pub use expectation::{CountRange, Expectations, Fence};
+pub use expectation::{CountRange, Expectations};
 pub use fault::{FaultKind, FaultRow, FaultStage};
 pub use lock_event::{LockEvent, LockEventKind};
 pub use log_row::{LogRow, RowOutcome, RowValue};
+pub use settings::{Backend, Fence, OnLost};
 pub use token::FencingToken;
 pub use verdict::{
     CaseVerdict, Counts, Finding, Judgement, Outcome, Overlap, Story, StoryStep, Violation,

@@ -1,0 +1,238 @@
+//! The base image: pulled where a registry answers, else bootstrapped once
+//! from Debian's packages with mmdebstrap, which finds its mirror by itself.
+
+use super::{find, pull};
+use crate::cluster::ClusterError;
+use crate::cluster::docker::engine::{Engine, failed};
+use crate::cluster::docker::labels;
+use crate::progress::Progress;
+use bollard::query_parameters::CreateImageOptions;
+use futures_util::StreamExt;
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::path::PathBuf;
+use std::process::{Output, Stdio};
+use std::time::Duration;
+use tokio::process::Command;
+
+const BOOTSTRAP_DEADLINE: Duration = Duration::from_secs(600);
+const INSTALL_DEADLINE: Duration = Duration::from_secs(300);
+const INSTALL_COMMAND: &str = "apt-get update && apt-get install -y mmdebstrap";
+
+/// A local image that can stand in for `wanted`, such as `debian:bookworm-slim`.
+pub async fn ensure(
+    engine: &Engine,
+    wanted: &str,
+    progress: &dyn Progress,
+) -> Result<String, ClusterError> {
+    if find(engine, wanted).await?.is_some() {
+        return Ok(wanted.to_owned());
+    }
+    let suite = suite_of(wanted);
+    let own = suite.map(|suite| format!("fencepost/base:{suite}"));
+    if let Some(own) = &own
+        && find(engine, own).await?.is_some()
+    {
+        return Ok(own.clone());
+    }
+    let refused = match pull(engine, wanted, progress).await {
+        Ok(()) => return Ok(wanted.to_owned()),
+        Err(refused) => refused,
+    };
+    let (Some(suite), Some(own)) = (suite, own) else {
+        return Err(refused);
+    };
+    progress.say(&format!(
+        "{wanted} cannot be pulled; bootstrapping Debian {suite} with mmdebstrap instead, once"
+    ));
+    bootstrap(engine, suite, &own, progress).await?;
+    Ok(own)
+}
+
+/// The suite in `debian:SUITE` or `debian:SUITE-slim`.
+fn suite_of(image: &str) -> Option<&str> {
+    let tag = image.strip_prefix("debian:")?;
+    Some(tag.strip_suffix("-slim").unwrap_or(tag))
+}
+
+/// Where mmdebstrap is, or the command that gets it.
+pub fn bootstrap_tool() -> Result<PathBuf, String> {
+    find_program("mmdebstrap").ok_or_else(|| format!("run: {INSTALL_COMMAND}"))
+}
+
+async fn bootstrap(
+    engine: &Engine,
+    suite: &str,
+    tag: &str,
+    progress: &dyn Progress,
+) -> Result<(), ClusterError> {
+    let tool = install_tool(progress).await?;
+    let what = format!("bootstrap Debian {suite}");
+    let task = progress.begin(&what);
+    let io_failed = |error: std::io::Error| ClusterError::Failed {
+        what: what.clone(),
+        reason: error.to_string(),
+    };
+    // A file without a name: whatever happens to us, it does not stay behind.
+    let mut file = tempfile::tempfile().map_err(io_failed)?;
+    let mut command = Command::new(tool);
+    command
+        .args(["--variant=minbase", "--format=tar", suite, "-"])
+        .stdout(Stdio::from(file.try_clone().map_err(io_failed)?));
+    let output = run(command, &what, BOOTSTRAP_DEADLINE).await?;
+    if !output.status.success() {
+        task.finish("failed");
+        return Err(ClusterError::Failed {
+            what,
+            reason: last_lines(&output),
+        });
+    }
+    task.detail("importing");
+    file.rewind().map_err(io_failed)?;
+    import(engine, file, tag, &what).await?;
+    task.finish("done");
+    Ok(())
+}
+
+async fn import(engine: &Engine, file: File, tag: &str, what: &str) -> Result<(), ClusterError> {
+    let (repo, version) = tag.rsplit_once(':').unwrap_or((tag, "latest"));
+    let options = CreateImageOptions {
+        from_src: Some("-".to_owned()),
+        repo: Some(repo.to_owned()),
+        tag: Some(version.to_owned()),
+        changes: vec![format!("LABEL {}=base", labels::IMAGE)],
+        ..Default::default()
+    };
+    let chunks = futures_util::stream::unfold(file, |mut file| async move {
+        let mut chunk = vec![0; 1 << 20];
+        let read = file.read(&mut chunk).unwrap_or(0);
+        chunk.truncate(read);
+        (read > 0).then(|| (bytes::Bytes::from(chunk), file))
+    });
+    let body = bollard::body_stream(chunks);
+    let mut stream = engine
+        .docker()
+        .create_image(Some(options), Some(body), None);
+    let imported = async {
+        while let Some(info) = stream.next().await {
+            info.map_err(|error| failed(what, &error))?;
+        }
+        Ok(())
+    };
+    tokio::time::timeout(BOOTSTRAP_DEADLINE, imported)
+        .await
+        .unwrap_or_else(|_| {
+            Err(ClusterError::Deadline {
+                what: format!("{what}: import"),
+                after: BOOTSTRAP_DEADLINE,
+            })
+        })
+}
+
+async fn install_tool(progress: &dyn Progress) -> Result<PathBuf, ClusterError> {
+    if let Ok(tool) = bootstrap_tool() {
+        return Ok(tool);
+    }
+    let missing = || ClusterError::Missing {
+        what: "mmdebstrap, needed to make a base image where none can be pulled,".to_owned(),
+        remedy: format!("run as root: {INSTALL_COMMAND}"),
+    };
+    let apt = find_program("apt-get").filter(|_| nix::unistd::geteuid().is_root());
+    let Some(apt) = apt else {
+        return Err(missing());
+    };
+    progress.say("mmdebstrap is missing; installing it with apt-get");
+    let task = progress.begin("apt-get install mmdebstrap");
+    let attempts: [&[&str]; 3] = [
+        &["install", "-y", "--no-install-recommends", "mmdebstrap"],
+        &["update"],
+        &["install", "-y", "--no-install-recommends", "mmdebstrap"],
+    ];
+    for arguments in attempts {
+        let mut command = Command::new(&apt);
+        command
+            .args(arguments)
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .stdout(Stdio::piped());
+        run(command, "apt-get", INSTALL_DEADLINE).await?;
+        if let Ok(tool) = bootstrap_tool() {
+            task.finish("done");
+            return Ok(tool);
+        }
+    }
+    task.finish("failed");
+    Err(missing())
+}
+
+/// Runs a program to its end; giving up, or being given up, ends it too.
+async fn run(mut command: Command, what: &str, limit: Duration) -> Result<Output, ClusterError> {
+    command
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true);
+    let child = command.spawn().map_err(|error| ClusterError::Failed {
+        what: what.to_owned(),
+        reason: error.to_string(),
+    })?;
+    let _ended = TerminateOnDrop(child.id());
+    match tokio::time::timeout(limit, child.wait_with_output()).await {
+        Ok(output) => output.map_err(|error| ClusterError::Failed {
+            what: what.to_owned(),
+            reason: error.to_string(),
+        }),
+        Err(_) => Err(ClusterError::Deadline {
+            what: what.to_owned(),
+            after: limit,
+        }),
+    }
+}
+
+/// SIGTERM before the SIGKILL of `kill_on_drop`: mmdebstrap removes its work
+/// folder on the first, and could not on the second.
+struct TerminateOnDrop(Option<u32>);
+
+impl Drop for TerminateOnDrop {
+    fn drop(&mut self) {
+        use nix::sys::signal::{Signal, kill};
+        use nix::unistd::Pid;
+        let Some(pid) = self.0.and_then(|pid| i32::try_from(pid).ok()) else {
+            return;
+        };
+        let pid = Pid::from_raw(pid);
+        if kill(pid, Signal::SIGTERM).is_err() {
+            return;
+        }
+        for _ in 0..50 {
+            std::thread::sleep(Duration::from_millis(100));
+            if kill(pid, None).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+fn last_lines(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = text.lines().collect();
+    let from = lines.len().saturating_sub(8);
+    lines[from..].join("\n    ")
+}
+
+fn find_program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(|candidate| candidate.is_file())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_suite_is_read_from_the_tag() {
+        assert_eq!(suite_of("debian:bookworm-slim"), Some("bookworm"));
+        assert_eq!(suite_of("debian:trixie"), Some("trixie"));
+        assert_eq!(suite_of("alpine:3"), None);
+    }
+}

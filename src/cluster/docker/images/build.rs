@@ -1,0 +1,140 @@
+//! `docker build` through the API, from a context put together in memory.
+
+use crate::cluster::ClusterError;
+use crate::cluster::docker::engine::Engine;
+use crate::cluster::docker::labels;
+use crate::progress::Progress;
+use bollard::query_parameters::BuildImageOptions;
+use futures_util::StreamExt;
+use sha2::{Digest, Sha256};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+const BUILD_DEADLINE: Duration = Duration::from_secs(600);
+const LAST_LINES: usize = 8;
+
+/// The files that a build sees, with the Dockerfile among them.
+pub struct Context {
+    files: BTreeMap<PathBuf, Vec<u8>>,
+}
+
+impl Context {
+    pub fn read(folder: &Path) -> Result<Context, ClusterError> {
+        let failed = |error: std::io::Error| ClusterError::Failed {
+            what: format!("read the build context {}", folder.display()),
+            reason: error.to_string(),
+        };
+        let mut files = BTreeMap::new();
+        for entry in std::fs::read_dir(folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if let (true, Some(name)) = (path.is_file(), path.file_name()) {
+                files.insert(PathBuf::from(name), std::fs::read(&path).map_err(failed)?);
+            }
+        }
+        Ok(Context { files })
+    }
+
+    /// Adds files as the folder `root/`.
+    pub fn with_root(mut self, files: BTreeMap<PathBuf, Vec<u8>>) -> Context {
+        let under_root = |(path, content)| (Path::new("root").join(path), content);
+        self.files.extend(files.into_iter().map(under_root));
+        self
+    }
+
+    /// `image` with a hash of the context behind its tag.
+    pub fn tag(&self, image: &str) -> String {
+        let mut hash = Sha256::new();
+        for (path, content) in &self.files {
+            hash.update(path.as_os_str().as_encoded_bytes());
+            hash.update(content);
+        }
+        format!("{image}-{}", &format!("{:x}", hash.finalize())[..12])
+    }
+
+    /// What the Dockerfile's `ARG BASE=` names.
+    pub fn default_base(&self) -> Option<String> {
+        let dockerfile = self.files.get(Path::new("Dockerfile"))?;
+        let text = String::from_utf8_lossy(dockerfile);
+        let base = text.lines().find_map(|line| line.strip_prefix("ARG BASE="));
+        base.map(|base| base.trim().to_owned())
+    }
+
+    fn into_tar(self) -> std::io::Result<Vec<u8>> {
+        let mut tar = tar::Builder::new(Vec::new());
+        for (path, content) in self.files {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(content.len() as u64);
+            // Everything may be executed: the program and its loader have to be.
+            header.set_mode(0o755);
+            tar.append_data(&mut header, path, content.as_slice())?;
+        }
+        tar.into_inner()
+    }
+}
+
+/// Builds and tags an image; a failure shows the last lines of the build.
+pub async fn build(
+    engine: &Engine,
+    context: Context,
+    tag: &str,
+    label: &str,
+    base: Option<String>,
+    progress: &dyn Progress,
+) -> Result<String, ClusterError> {
+    let failed = |reason: String| ClusterError::Failed {
+        what: format!("build the image {tag}"),
+        reason,
+    };
+    let task = progress.begin(&format!("building {tag}"));
+    let tar = context.into_tar().map_err(|e| failed(e.to_string()))?;
+    let options = BuildImageOptions {
+        dockerfile: "Dockerfile".to_owned(),
+        t: Some(tag.to_owned()),
+        // Intermediate containers go, also when the build fails or is given up.
+        rm: true,
+        forcerm: true,
+        buildargs: base.map(|base| HashMap::from([("BASE".to_owned(), base)])),
+        labels: Some(HashMap::from([(
+            labels::IMAGE.to_owned(),
+            label.to_owned(),
+        )])),
+        ..Default::default()
+    };
+    let body = bollard::body_full(tar.into());
+    let mut stream = engine.docker().build_image(options, None, Some(body));
+    let mut last_lines: Vec<String> = Vec::new();
+    let built = async {
+        let mut id = None;
+        while let Some(info) = stream.next().await {
+            let info = info.map_err(|error| error.to_string())?;
+            if let Some(error) = info.error_detail.and_then(|detail| detail.message) {
+                return Err(error);
+            }
+            id = info.aux.and_then(|aux| aux.id).or(id);
+            for line in info.stream.unwrap_or_default().lines() {
+                if !line.trim().is_empty() {
+                    task.detail(line);
+                    last_lines.push(format!("    {line}"));
+                }
+            }
+            let surplus = last_lines.len().saturating_sub(LAST_LINES);
+            last_lines.drain(..surplus);
+        }
+        id.ok_or_else(|| "the engine named no image".to_owned())
+    };
+    let result = match tokio::time::timeout(BUILD_DEADLINE, built).await {
+        Ok(result) => result,
+        Err(_) => Err(format!("not done in {} s", BUILD_DEADLINE.as_secs())),
+    };
+    match result {
+        Ok(id) => {
+            task.finish("done");
+            Ok(id)
+        }
+        Err(reason) => {
+            task.finish("failed");
+            Err(failed(format!("{reason}\n{}", last_lines.join("\n"))))
+        }
+    }
+}

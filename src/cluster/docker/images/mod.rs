@@ -1,0 +1,219 @@
+//! Images on a machine that may have none and may reach no registry.
+//!
+//! Every image is tagged by a hash of what it was made from, so a change is
+//! never answered with a stale one; the plain tag of the Compose file is moved
+//! along for people who use plain Compose.
+
+mod base;
+mod build;
+mod own;
+
+use super::engine::{Engine, call, is_not_found, label_filter};
+use super::labels;
+use crate::cluster::{ClusterError, Topology};
+use crate::progress::Progress;
+use bollard::query_parameters::{
+    CreateImageOptions, ListImagesOptions, RemoveImageOptions, TagImageOptions,
+};
+use futures_util::StreamExt;
+use nix::fcntl::{Flock, FlockArg};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+pub use base::bootstrap_tool;
+
+/// The image of this program, in Compose files.
+const OWN: &str = "fencepost/self:latest";
+const PULL_DEADLINE: Duration = Duration::from_secs(300);
+/// Older images of this program that are kept: another run may be about to use one.
+const OWN_IMAGES_KEPT: usize = 4;
+
+/// From the name in the Compose file to the id to start.
+pub type ImageIds = BTreeMap<String, String>;
+
+/// Makes or finds every image that the topology names.
+pub async fn ensure(
+    engine: &Engine,
+    topology: &Topology,
+    progress: &dyn Progress,
+) -> Result<ImageIds, ClusterError> {
+    // One builder at a time on this machine: the second finds the first one's images.
+    let _lock = one_builder().await?;
+    let mut ids = ImageIds::new();
+    for service in topology.services.values() {
+        if ids.contains_key(&service.image) {
+            continue;
+        }
+        let id = match &service.build {
+            _ if service.image == OWN => ensure_own(engine, &topology.folder, progress).await?,
+            Some(context) => ensure_built(engine, &service.image, context, progress).await?,
+            None => ensure_pulled(engine, &service.image, progress).await?,
+        };
+        ids.insert(service.image.clone(), id);
+    }
+    Ok(ids)
+}
+
+/// The names of the topology's images that would have to be made or fetched.
+pub async fn missing(engine: &Engine, topology: &Topology) -> Result<Vec<String>, ClusterError> {
+    let mut missing = Vec::new();
+    for service in topology.services.values() {
+        let tag = match &service.build {
+            _ if service.image == OWN => own::pack()?.tag(),
+            Some(context) => build::Context::read(context)?.tag(&service.image),
+            None => service.image.clone(),
+        };
+        if find(engine, &tag).await?.is_none() && !missing.contains(&service.image) {
+            missing.push(service.image.clone());
+        }
+    }
+    Ok(missing)
+}
+
+async fn ensure_own(
+    engine: &Engine,
+    folder: &Path,
+    progress: &dyn Progress,
+) -> Result<String, ClusterError> {
+    let packed = own::pack()?;
+    let tag = packed.tag();
+    if let Some(id) = find(engine, &tag).await? {
+        return Ok(id);
+    }
+    let context = build::Context::read(&folder.join("images/self"))?.with_root(packed.files);
+    let id = build::build(engine, context, &tag, "self", None, progress).await?;
+    retag(engine, &tag, OWN).await?;
+    prune_own(engine).await?;
+    Ok(id)
+}
+
+async fn ensure_built(
+    engine: &Engine,
+    image: &str,
+    context: &Path,
+    progress: &dyn Progress,
+) -> Result<String, ClusterError> {
+    let context = build::Context::read(context)?;
+    let tag = context.tag(image);
+    if let Some(id) = find(engine, &tag).await? {
+        return Ok(id);
+    }
+    let base = match context.default_base() {
+        Some(wanted) => Some(base::ensure(engine, &wanted, progress).await?),
+        None => None,
+    };
+    let id = build::build(engine, context, &tag, image, base, progress).await?;
+    retag(engine, &tag, image).await?;
+    Ok(id)
+}
+
+async fn ensure_pulled(
+    engine: &Engine,
+    image: &str,
+    progress: &dyn Progress,
+) -> Result<String, ClusterError> {
+    if let Some(id) = find(engine, image).await? {
+        return Ok(id);
+    }
+    pull(engine, image, progress).await?;
+    let id = find(engine, image).await?;
+    id.ok_or_else(|| ClusterError::Failed {
+        what: format!("pull {image}"),
+        reason: "the engine says it has, and does not have it".to_owned(),
+    })
+}
+
+/// The id of a local image.
+async fn find(engine: &Engine, tag: &str) -> Result<Option<String>, ClusterError> {
+    let inspect = async {
+        match engine.docker().inspect_image(tag).await {
+            Ok(image) => Ok(image.id),
+            Err(error) if is_not_found(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    };
+    call(&format!("look up the image {tag}"), inspect).await
+}
+
+async fn pull(engine: &Engine, image: &str, progress: &dyn Progress) -> Result<(), ClusterError> {
+    let task = progress.begin(&format!("pulling {image}"));
+    let options = CreateImageOptions {
+        from_image: Some(image.to_owned()),
+        ..Default::default()
+    };
+    let mut stream = engine.docker().create_image(Some(options), None, None);
+    let pulled = async {
+        while let Some(info) = stream.next().await {
+            let info = info.map_err(|error| error.to_string())?;
+            task.detail(&info.status.unwrap_or_default());
+        }
+        Ok::<(), String>(())
+    };
+    let result = tokio::time::timeout(PULL_DEADLINE, pulled).await;
+    let reason = match result {
+        Ok(Ok(())) => {
+            task.finish("done");
+            return Ok(());
+        }
+        Ok(Err(reason)) => reason,
+        Err(_) => format!("not done in {} s", PULL_DEADLINE.as_secs()),
+    };
+    task.finish("no registry has it for us");
+    Err(ClusterError::Failed {
+        what: format!("pull {image}"),
+        reason,
+    })
+}
+
+async fn retag(engine: &Engine, from: &str, to: &str) -> Result<(), ClusterError> {
+    let (repo, tag) = to.rsplit_once(':').unwrap_or((to, "latest"));
+    let options = TagImageOptions {
+        repo: Some(repo.to_owned()),
+        tag: Some(tag.to_owned()),
+    };
+    let tagged = engine.docker().tag_image(from, Some(options));
+    call(&format!("tag {from} as {to}"), tagged).await
+}
+
+/// Every rebuild of this program leaves an image; the oldest go.
+async fn prune_own(engine: &Engine) -> Result<(), ClusterError> {
+    let options = ListImagesOptions {
+        filters: Some(label_filter(&format!("{}=self", labels::IMAGE))),
+        ..Default::default()
+    };
+    let listed = engine.docker().list_images(Some(options));
+    let mut images = call("list the images of this program", listed).await?;
+    images.sort_by_key(|image| std::cmp::Reverse(image.created));
+    for image in images.into_iter().skip(OWN_IMAGES_KEPT) {
+        let options = RemoveImageOptions::default();
+        let removed = engine.docker().remove_image(&image.id, Some(options), None);
+        // One that a container still uses is refused, and goes another time.
+        let _ = call("remove an old image of this program", removed).await;
+    }
+    Ok(())
+}
+
+async fn one_builder() -> Result<Flock<File>, ClusterError> {
+    let user = nix::unistd::getuid();
+    let path = std::env::temp_dir().join(format!("fencepost-images-{user}.lock"));
+    let locked = tokio::task::spawn_blocking(move || {
+        let open = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path);
+        let file = open.map_err(|error| format!("{}: {error}", path.display()))?;
+        Flock::lock(file, FlockArg::LockExclusive)
+            .map_err(|(_, error)| format!("{}: {error}", path.display()))
+    });
+    let failed = |reason| ClusterError::Failed {
+        what: "lock the building of images".to_owned(),
+        reason,
+    };
+    locked
+        .await
+        .map_err(|error| failed(error.to_string()))?
+        .map_err(failed)
+}

@@ -1,0 +1,95 @@
+//! This program as an image: the running executable and the shared libraries
+//! it maps, and nothing else.
+
+use crate::cluster::ClusterError;
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// glibc before 2.34 looks names up through these, loaded only when needed.
+const NAME_SERVICE: [&str; 3] = ["libnss_dns.so.2", "libnss_files.so.2", "libresolv.so.2"];
+
+pub struct Packed {
+    /// From the path in the image to the contents.
+    pub files: BTreeMap<PathBuf, Vec<u8>>,
+    hash: String,
+}
+
+impl Packed {
+    pub fn tag(&self) -> String {
+        format!("fencepost/self:{}", self.hash)
+    }
+}
+
+pub fn pack() -> Result<Packed, ClusterError> {
+    let read = |path: &Path| {
+        std::fs::read(path).map_err(|error| ClusterError::Failed {
+            what: format!("pack {} into an image", path.display()),
+            reason: error.to_string(),
+        })
+    };
+    let mut files = BTreeMap::new();
+    // Not `current_exe`: that path may have been replaced by a rebuild since we started.
+    files.insert(
+        PathBuf::from("fencepost"),
+        read(Path::new("/proc/self/exe"))?,
+    );
+    for library in mapped_libraries(&read(Path::new("/proc/self/maps"))?) {
+        let inside = library.strip_prefix("/").unwrap_or(&library).to_owned();
+        files.insert(inside, read(&library)?);
+    }
+    let mut hash = Sha256::new();
+    for (path, content) in &files {
+        hash.update(path.as_os_str().as_encoded_bytes());
+        hash.update((content.len() as u64).to_le_bytes());
+        hash.update(content);
+    }
+    let hash = format!("{:x}", hash.finalize())[..16].to_owned();
+    Ok(Packed { files, hash })
+}
+
+/// The shared objects in /proc/self/maps, the dynamic loader among them, at
+/// the paths where the loader will look for them.
+fn mapped_libraries(maps: &[u8]) -> Vec<PathBuf> {
+    let maps = String::from_utf8_lossy(maps);
+    let mut libraries: Vec<PathBuf> = maps
+        .lines()
+        .filter_map(|line| line.split_whitespace().nth(5))
+        .filter(|path| path.starts_with('/') && path.contains(".so"))
+        .map(PathBuf::from)
+        .collect();
+    let libc = libraries
+        .iter()
+        .find(|path| path.file_name().is_some_and(|name| name == "libc.so.6"));
+    if let Some(folder) = libc.and_then(|libc| libc.parent()).map(Path::to_owned) {
+        let extra = NAME_SERVICE.map(|name| folder.join(name));
+        libraries.extend(extra.into_iter().filter(|path| path.is_file()));
+    }
+    // The executable names its loader by a fixed path, often a link to the mapped file.
+    let loaders = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
+    libraries.extend(
+        loaders
+            .map(PathBuf::from)
+            .into_iter()
+            .filter(|p| p.exists()),
+    );
+    libraries.sort();
+    libraries.dedup();
+    libraries
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loader_and_libc_come_along() {
+        let packed = pack().unwrap();
+        let has = |part: &str| {
+            let mut paths = packed.files.keys();
+            paths.any(|path| path.to_string_lossy().contains(part))
+        };
+        assert!(has("fencepost") && has("libc.so.6") && has("ld-linux"));
+        assert_eq!(packed.tag(), pack().unwrap().tag());
+    }
+}

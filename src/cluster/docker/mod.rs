@@ -1,0 +1,185 @@
+//! The cluster as containers on a private network of one Docker Engine.
+
+mod console;
+mod container;
+pub mod engine;
+pub mod images;
+mod labels;
+mod readiness;
+pub mod sweep;
+
+pub use engine::Engine;
+
+use self::engine::{call, is_not_found};
+use self::labels::RunLabels;
+use super::{Cluster, ClusterError, Console, NodeSpec, Signal, ThreadState};
+use async_trait::async_trait;
+use bollard::container::LogOutput;
+use bollard::models::NetworkCreateRequest;
+use bollard::query_parameters::{KillContainerOptions, LogsOptions, TopOptions};
+use futures_util::StreamExt;
+use std::net::{Ipv4Addr, SocketAddr};
+
+/// One case's containers. Nothing is removed on drop, because that could not
+/// be awaited: `remove` is called on every way out, and the sweep finds the rest.
+pub struct DockerCluster {
+    engine: Engine,
+    labels: RunLabels,
+}
+
+impl DockerCluster {
+    /// Makes the private network; nothing runs yet.
+    pub async fn create(
+        engine: &Engine,
+        run: &str,
+        keep: bool,
+    ) -> Result<DockerCluster, ClusterError> {
+        let cluster = DockerCluster {
+            engine: engine.clone(),
+            labels: RunLabels {
+                run: run.to_owned(),
+                keep,
+            },
+        };
+        let request = NetworkCreateRequest {
+            name: cluster.network(),
+            driver: Some("bridge".to_owned()),
+            labels: Some(cluster.labels.for_network()),
+            ..Default::default()
+        };
+        call(
+            "create the run's network",
+            engine.docker().create_network(request),
+        )
+        .await?;
+        Ok(cluster)
+    }
+
+    fn network(&self) -> String {
+        format!("fencepost-{}", self.labels.run)
+    }
+
+    fn container(&self, node: &str) -> String {
+        format!("fencepost-{}-{node}", self.labels.run)
+    }
+}
+
+#[async_trait]
+impl Cluster for DockerCluster {
+    async fn start(&self, node: &NodeSpec) -> Result<(), ClusterError> {
+        let name = self.container(&node.name);
+        container::create(
+            &self.engine,
+            &self.network(),
+            &self.labels,
+            &name,
+            node,
+            false,
+        )
+        .await?;
+        container::start(&self.engine, &name, node).await?;
+        readiness::wait(&self.engine, &name, node).await
+    }
+
+    async fn start_attached(&self, node: &NodeSpec) -> Result<Console, ClusterError> {
+        let name = self.container(&node.name);
+        container::create(
+            &self.engine,
+            &self.network(),
+            &self.labels,
+            &name,
+            node,
+            true,
+        )
+        .await?;
+        // Attached before the start, so that no line is missed.
+        let console = console::attach(&self.engine, &name).await?;
+        container::start(&self.engine, &name, node).await?;
+        Ok(console)
+    }
+
+    async fn address(&self, node: &str, port: u16) -> Result<SocketAddr, ClusterError> {
+        let what = format!("find port {port} of {node}");
+        let name = self.container(node);
+        let inspect = self.engine.docker().inspect_container(&name, None);
+        let published = call(&what, inspect)
+            .await?
+            .network_settings
+            .and_then(|settings| settings.ports)
+            .and_then(|ports| ports.get(&format!("{port}/tcp")).cloned().flatten())
+            .and_then(|bindings| bindings.into_iter().find_map(|binding| binding.host_port))
+            .and_then(|port| port.parse().ok());
+        match published {
+            Some(host_port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, host_port))),
+            None => Err(ClusterError::Failed {
+                what,
+                reason: "the topology does not publish it on loopback".to_owned(),
+            }),
+        }
+    }
+
+    async fn signal(&self, node: &str, signal: Signal) -> Result<(), ClusterError> {
+        let (what, signal) = match signal {
+            Signal::Stop => ("stop", "SIGSTOP"),
+            Signal::Continue => ("continue", "SIGCONT"),
+        };
+        let options = KillContainerOptions {
+            signal: signal.to_owned(),
+        };
+        let name = self.container(node);
+        let kill = self.engine.docker().kill_container(&name, Some(options));
+        call(&format!("{what} {node} ({signal})"), kill).await
+    }
+
+    /// Asks for `ps` on the engine's own machine, which works for a container
+    /// that stands still and needs nothing inside of it.
+    async fn threads(&self, node: &str) -> Result<Vec<ThreadState>, ClusterError> {
+        let options = TopOptions {
+            ps_args: "-L -o pid,lwp,stat".to_owned(),
+        };
+        let name = self.container(node);
+        let top = self.engine.docker().top_processes(&name, Some(options));
+        let answer = call(&format!("see the threads of {node}"), top).await?;
+        let rows = answer.processes.unwrap_or_default();
+        let letter = |row: Vec<String>| row.get(2).and_then(|state| state.chars().next());
+        Ok(rows
+            .into_iter()
+            .filter_map(letter)
+            .map(ThreadState)
+            .collect())
+    }
+
+    async fn logs(&self, node: &str) -> Result<String, ClusterError> {
+        read_log(&self.engine, &self.container(node), "all").await
+    }
+
+    async fn remove(&self) -> Result<(), ClusterError> {
+        sweep::remove_run(&self.engine, &self.labels.run).await
+    }
+}
+
+/// What a container printed, stdout and stderr in their order.
+async fn read_log(engine: &Engine, container: &str, tail: &str) -> Result<String, ClusterError> {
+    let options = LogsOptions {
+        stdout: true,
+        stderr: true,
+        tail: tail.to_owned(),
+        ..Default::default()
+    };
+    let mut stream = engine.docker().logs(container, Some(options));
+    let collect = async {
+        let mut text = String::new();
+        while let Some(chunk) = stream.next().await {
+            match chunk {
+                Ok(LogOutput::StdOut { message } | LogOutput::StdErr { message }) => {
+                    text.push_str(&String::from_utf8_lossy(&message));
+                }
+                Ok(_) => {}
+                Err(error) if is_not_found(&error) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(text)
+    };
+    call(&format!("read the log of {container}"), collect).await
+}

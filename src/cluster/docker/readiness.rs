@@ -1,0 +1,60 @@
+use super::engine::{Engine, failed};
+use super::read_log;
+use crate::cluster::{ClusterError, NodeSpec};
+use bollard::query_parameters::LogsOptions;
+use futures_util::StreamExt;
+use std::time::Duration;
+
+const READY_DEADLINE: Duration = Duration::from_secs(30);
+const LAST_LINES: &str = "8";
+
+/// Returns when the node's log has the line that says it is ready. The log is
+/// followed, not polled, and its end means that the process ended.
+pub async fn wait(engine: &Engine, container: &str, node: &NodeSpec) -> Result<(), ClusterError> {
+    let Some(ready) = &node.ready else {
+        return Ok(());
+    };
+    let options = LogsOptions {
+        follow: true,
+        stdout: true,
+        stderr: true,
+        ..Default::default()
+    };
+    let mut stream = engine.docker().logs(container, Some(options));
+    let seen = async {
+        let mut text = String::new();
+        while let Some(chunk) = stream.next().await {
+            let chunk = chunk.map_err(|error| failed("follow its log", &error))?;
+            text.push_str(&String::from_utf8_lossy(&chunk.into_bytes()));
+            if text.contains(ready.as_str()) {
+                return Ok(());
+            }
+            // Only the last, unfinished line can still become the one awaited.
+            text = text.rsplit('\n').next().unwrap_or_default().to_owned();
+        }
+        Err(ClusterError::Failed {
+            what: format!("start {}", node.name),
+            reason: "its process ended".to_owned(),
+        })
+    };
+    let reason = match tokio::time::timeout(READY_DEADLINE, seen).await {
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!(
+            "no log line with `{ready}` within {} s",
+            READY_DEADLINE.as_secs()
+        ),
+    };
+    let log = read_log(engine, container, LAST_LINES).await;
+    let log = log.unwrap_or_else(|error| error.to_string());
+    Err(ClusterError::NotReady {
+        node: node.name.clone(),
+        reason,
+        log: log
+            .lines()
+            .map(|line| format!("    {line}\n"))
+            .collect::<String>()
+            .trim_end()
+            .to_owned(),
+    })
+}

@@ -1,0 +1,173 @@
+//! Removing what is ours: one run's things, or what dead runs left behind.
+//! Everything is found by its labels, so nothing else is ever touched.
+
+use super::engine::{Engine, call, failed, is_not_found, label_filter};
+use super::labels;
+use crate::cluster::{ClusterError, Owner};
+use bollard::errors::Error;
+use bollard::query_parameters::{
+    ListContainersOptions, ListImagesOptions, ListNetworksOptions, RemoveContainerOptions,
+    RemoveImageOptions,
+};
+use futures_util::future::join_all;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// A network is let go of a moment after its last container.
+const NETWORK_TRIES: u32 = 20;
+const NETWORK_PAUSE: Duration = Duration::from_millis(100);
+
+/// Which leftovers to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leftovers {
+    /// Of runs that are certainly over, and not kept on purpose: safe at any time.
+    OfDeadRuns,
+    /// Those, and what `--keep` kept.
+    OfDeadRunsAndKept,
+}
+
+struct Found {
+    containers: Vec<String>,
+    networks: Vec<String>,
+}
+
+/// Removes one run's containers and network, and makes sure that they are gone.
+pub async fn remove_run(engine: &Engine, run: &str) -> Result<(), ClusterError> {
+    let filter = format!("{}={run}", labels::RUN);
+    let everything = |_: &HashMap<String, String>| true;
+    let found = find(engine, &filter, everything).await?;
+    remove(engine, &found).await?;
+    let left = find(engine, &filter, everything).await?;
+    let names = [left.containers, left.networks].concat();
+    match names.is_empty() {
+        true => Ok(()),
+        false => Err(ClusterError::LeftBehind(names)),
+    }
+}
+
+/// Removes what runs left behind that did not get to clean up. Returns what it
+/// removed.
+pub async fn sweep(engine: &Engine, which: Leftovers) -> Result<Vec<String>, ClusterError> {
+    let is_leftover = |labels: &HashMap<String, String>| {
+        let owner = labels
+            .get(labels::OWNER)
+            .and_then(|label| Owner::from_label(label));
+        let kept = labels.contains_key(labels::KEEP);
+        owner.is_some_and(|owner| owner.is_certainly_dead())
+            && (!kept || which == Leftovers::OfDeadRunsAndKept)
+    };
+    let found = find(engine, labels::OWNER, is_leftover).await?;
+    remove(engine, &found).await?;
+    Ok([found.containers, found.networks].concat())
+}
+
+/// Removes every image that `fencepost images` made. Returns their tags.
+pub async fn remove_images(engine: &Engine) -> Result<Vec<String>, ClusterError> {
+    let options = ListImagesOptions {
+        filters: Some(label_filter(labels::IMAGE)),
+        ..Default::default()
+    };
+    let images = call(
+        "list the images",
+        engine.docker().list_images(Some(options)),
+    )
+    .await?;
+    let mut removed = Vec::new();
+    for tag in images.into_iter().flat_map(|image| image.repo_tags) {
+        let options = RemoveImageOptions::default();
+        let remove = engine.docker().remove_image(&tag, Some(options), None);
+        call(&format!("remove the image {tag}"), remove).await?;
+        removed.push(tag);
+    }
+    Ok(removed)
+}
+
+async fn find(
+    engine: &Engine,
+    label: &str,
+    wanted: impl Fn(&HashMap<String, String>) -> bool,
+) -> Result<Found, ClusterError> {
+    let containers = ListContainersOptions {
+        all: true,
+        filters: Some(label_filter(label)),
+        ..Default::default()
+    };
+    let networks = ListNetworksOptions {
+        filters: Some(label_filter(label)),
+    };
+    let docker = engine.docker();
+    let (containers, networks) = tokio::join!(
+        call("list containers", docker.list_containers(Some(containers))),
+        call("list networks", docker.list_networks(Some(networks))),
+    );
+    let wanted = |labels: &Option<HashMap<String, String>>| labels.as_ref().is_some_and(&wanted);
+    Ok(Found {
+        containers: containers?
+            .into_iter()
+            .filter(|container| wanted(&container.labels))
+            .filter_map(|container| {
+                let name = container.names?.into_iter().next()?;
+                Some(name.trim_start_matches('/').to_owned())
+            })
+            .collect(),
+        networks: networks?
+            .into_iter()
+            .filter(|network| wanted(&network.labels))
+            .filter_map(|network| network.name)
+            .collect(),
+    })
+}
+
+async fn remove(engine: &Engine, found: &Found) -> Result<(), ClusterError> {
+    let containers = found.containers.iter().map(|name| async move {
+        // `force` kills it whatever state it is in; `v` takes its anonymous volumes along.
+        let options = RemoveContainerOptions {
+            force: true,
+            v: true,
+            ..Default::default()
+        };
+        let remove = engine.docker().remove_container(name, Some(options));
+        call(&format!("remove {name}"), gone_is_fine(remove)).await
+    });
+    for result in join_all(containers).await {
+        result?;
+    }
+    for name in &found.networks {
+        remove_network(engine, name).await?;
+    }
+    Ok(())
+}
+
+async fn remove_network(engine: &Engine, name: &str) -> Result<(), ClusterError> {
+    let what = format!("remove the network {name}");
+    let mut last = None;
+    for _ in 0..NETWORK_TRIES {
+        match gone_is_fine(engine.docker().remove_network(name)).await {
+            Ok(()) => return Ok(()),
+            Err(error) => last = Some(error),
+        }
+        tokio::time::sleep(NETWORK_PAUSE).await;
+    }
+    Err(
+        last.map_or(ClusterError::LeftBehind(vec![name.to_owned()]), |error| {
+            failed(&what, &error)
+        }),
+    )
+}
+
+/// Somebody else (a second sweep, `docker rm`) may have been faster, or the
+/// removal is under way already.
+async fn gone_is_fine(remove: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
+    match remove.await {
+        Err(error) if is_not_found(&error) || is_under_way(&error) => Ok(()),
+        other => other,
+    }
+}
+
+fn is_under_way(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::DockerResponseServerError { status_code: 409, message }
+            if message.contains("already in progress")
+    )
+}

@@ -1,0 +1,27 @@
+use super::TopologyError;
+use std::time::Duration;
+
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    #[error(
+        "Docker does not answer at {host}: {reason}\nstart the Docker Engine, or set DOCKER_HOST; `fencepost doctor` says more"
+    )]
+    Unreachable { host: String, reason: String },
+    #[error("{what} is missing\n{remedy}")]
+    Missing { what: String, remedy: String },
+    #[error("gave up after {} s waiting for: {what}", .after.as_secs())]
+    Deadline { what: String, after: Duration },
+    #[error("could not {what}: {reason}")]
+    Failed { what: String, reason: String },
+    #[error("{node} did not get ready: {reason}\n{log}")]
+    NotReady {
+        node: String,
+        reason: String,
+        /// Its last lines, each indented.
+        log: String,
+    },
+    #[error("left behind, remove with `fencepost clean`: {}", .0.join(", "))]
+    LeftBehind(Vec<String>),
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+}

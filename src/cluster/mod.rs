@@ -1,0 +1,79 @@
+//! Where the services and workers of a case live. Everything outside sees the
+//! [`Cluster`] trait; `docker/` is the only folder that names the Docker client.
+
+pub mod docker;
+mod error;
+mod owner;
+pub mod topology;
+
+pub use error::ClusterError;
+pub use owner::Owner;
+pub use topology::{Topology, TopologyError};
+
+use async_trait::async_trait;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use tokio::io::AsyncWrite;
+use tokio::sync::mpsc;
+
+/// One process to start: a service of the topology, or a worker.
+#[derive(Clone, Debug)]
+pub struct NodeSpec {
+    /// Its name on the network, and in every message.
+    pub name: String,
+    pub image: String,
+    pub command: Vec<String>,
+    pub environment: BTreeMap<String, String>,
+    pub ports: Vec<topology::Port>,
+    /// The log line that says it is ready; without one, running is ready.
+    pub ready: Option<String>,
+}
+
+/// A process's stdin and stdout: a control channel that no network fault cuts.
+pub struct Console {
+    pub stdin: Pin<Box<dyn AsyncWrite + Send>>,
+    /// Ends when the process does.
+    pub lines: mpsc::Receiver<ConsoleLine>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConsoleLine {
+    Out(String),
+    Err(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signal {
+    Stop,
+    Continue,
+}
+
+/// The state letter of one thread, as in /proc: R, S, D, T …
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadState(pub char);
+
+impl ThreadState {
+    pub fn is_stopped(self) -> bool {
+        self.0 == 'T'
+    }
+}
+
+/// The processes of one case. Every call has a deadline of its own and names
+/// what it waited for when it gives up.
+#[async_trait]
+pub trait Cluster: Send + Sync {
+    /// Starts a service and returns when it is ready.
+    async fn start(&self, node: &NodeSpec) -> Result<(), ClusterError>;
+    /// Starts a process with its stdin and stdout in our hands.
+    async fn start_attached(&self, node: &NodeSpec) -> Result<Console, ClusterError>;
+    /// Where a service's port can be reached from here.
+    async fn address(&self, node: &str, port: u16) -> Result<SocketAddr, ClusterError>;
+    async fn signal(&self, node: &str, signal: Signal) -> Result<(), ClusterError>;
+    /// The state of every thread of the node's process.
+    async fn threads(&self, node: &str) -> Result<Vec<ThreadState>, ClusterError>;
+    /// Everything the node printed.
+    async fn logs(&self, node: &str) -> Result<String, ClusterError>;
+    /// Removes everything of this case and makes sure that it is gone.
+    async fn remove(&self) -> Result<(), ClusterError>;
+}

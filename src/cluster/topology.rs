@@ -1,0 +1,241 @@
+//! Topologies are Compose files under `compose/`: the single source of what
+//! is started, and plain `docker compose` can start them too. Only a subset is
+//! read (compose/README.md lists it); anything else is refused by name.
+
+use crate::yaml::{self, At, Fields, InvalidFile, Node, Report, Value};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Debug)]
+pub struct Topology {
+    /// The folder of the file: build contexts are relative to it.
+    pub folder: PathBuf,
+    pub services: BTreeMap<String, Service>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Service {
+    pub image: String,
+    /// The folder with the Dockerfile, where the image is built and not fetched.
+    pub build: Option<PathBuf>,
+    pub command: Vec<String>,
+    pub environment: BTreeMap<String, String>,
+    pub ports: Vec<Port>,
+    /// From the label `fencepost.ready`: the log line that says it is ready.
+    pub ready: Option<String>,
+    /// In a profile: a template that is started only when asked for by name.
+    pub template: bool,
+}
+
+/// A port published on loopback. Host port 0 lets the system choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Port {
+    pub host: u16,
+    pub container: u16,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TopologyError {
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Invalid(#[from] InvalidFile),
+}
+
+const READY_LABEL: &str = "fencepost.ready";
+
+impl Topology {
+    pub fn load(path: &Path) -> Result<Topology, TopologyError> {
+        let text = std::fs::read_to_string(path).map_err(|source| TopologyError::Unreadable {
+            path: path.to_owned(),
+            source,
+        })?;
+        Ok(Topology::parse(path, &text)?)
+    }
+
+    pub fn parse(path: &Path, text: &str) -> Result<Topology, InvalidFile> {
+        let root = yaml::parse(path, text)?;
+        let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
+        let mut report = Report::new(path);
+        let services = read_services(&root, &folder, &mut report);
+        report.finish(services.map(|services| Topology { folder, services }))
+    }
+
+    /// Every topology of a folder, by name.
+    pub fn load_all(folder: &Path) -> Result<BTreeMap<String, Topology>, TopologyError> {
+        let unreadable = |source| TopologyError::Unreadable {
+            path: folder.to_owned(),
+            source,
+        };
+        let mut all = BTreeMap::new();
+        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if path.extension().is_some_and(|ext| ext == "yml")
+                && let Some(stem) = path.file_stem()
+            {
+                all.insert(stem.to_string_lossy().into_owned(), Topology::load(&path)?);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The services that every scenario on this topology starts.
+    pub fn started(&self) -> impl Iterator<Item = (&String, &Service)> {
+        self.services.iter().filter(|(_, s)| !s.template)
+    }
+}
+
+fn read_services(
+    root: &Node,
+    folder: &Path,
+    report: &mut Report,
+) -> Option<BTreeMap<String, Service>> {
+    let mut fields = Fields::of(root, "the topology (see compose/README.md)", report)?;
+    fields.optional("name");
+    let services = fields.required("services", report);
+    fields.finish(report);
+    let mut all = BTreeMap::new();
+    for (name, node) in services?.map("the services by name", report)? {
+        if let Some(service) = read_service(name, node, folder, report) {
+            all.insert(name.value.clone(), service);
+        }
+    }
+    Some(all)
+}
+
+fn read_service(
+    name: &At<String>,
+    node: &Node,
+    folder: &Path,
+    report: &mut Report,
+) -> Option<Service> {
+    let what = format!("service `{}` (see compose/README.md)", name.value);
+    let mut fields = Fields::of(node, &what, report)?;
+    let image = fields.required("image", report);
+    let build = fields.read("build", report, |node, report| {
+        let mut fields = Fields::of(node, "build", report)?;
+        let context = fields.required("context", report);
+        fields.finish(report);
+        context?.text("a folder", report)
+    });
+    let command = fields.read("command", report, texts);
+    let environment = fields.read("environment", report, text_map);
+    let ports = fields.read("ports", report, read_ports);
+    let labels = fields.read("labels", report, text_map);
+    let template = fields.optional("profiles").is_some();
+    // Both are for plain `docker compose`; our own workers always get a stdin.
+    fields.optional("stdin_open");
+    fields.optional("depends_on");
+    fields.finish(report);
+    let image = image?.text("an image", report)?.value;
+    let build = build.map(|context| (context.place, folder.join(context.value)));
+    if let Some((place, context)) = &build
+        && !context.join("Dockerfile").is_file()
+    {
+        report.add(
+            *place,
+            format!("there is no Dockerfile in {}", context.display()),
+        );
+    }
+    Some(Service {
+        image,
+        build: build.map(|(_, context)| context),
+        command: command.unwrap_or_default(),
+        environment: environment.unwrap_or_default(),
+        ports: ports.unwrap_or_default(),
+        ready: labels.and_then(|mut labels| labels.remove(READY_LABEL)),
+        template,
+    })
+}
+
+fn texts(node: &Node, report: &mut Report) -> Option<Vec<String>> {
+    let items = node.list("words", report)?;
+    let texts = items.iter().filter_map(|item| item.text("a word", report));
+    Some(texts.map(|text| text.value).collect())
+}
+
+fn text_map(node: &Node, report: &mut Report) -> Option<BTreeMap<String, String>> {
+    if matches!(node.value, Value::List(_)) {
+        report.add(node.place, "write this as a mapping (NAME: value)");
+        return None;
+    }
+    let entries = node.map("names with their values", report)?;
+    let mut all = BTreeMap::new();
+    for (name, value) in entries {
+        let value = value.text("a value", report);
+        all.extend(value.map(|value| (name.value.clone(), value.value)));
+    }
+    Some(all)
+}
+
+fn read_ports(node: &Node, report: &mut Report) -> Option<Vec<Port>> {
+    let mut ports = Vec::new();
+    for item in node.list("ports", report)? {
+        let Some(text) = item.text("a port", report) else {
+            continue;
+        };
+        match parse_port(&text.value) {
+            Some(port) => ports.push(port),
+            None => report.add(
+                text.place,
+                format!(
+                    "`{}`: ports are published on loopback only; write 127.0.0.1::PORT or 127.0.0.1:HOST:PORT",
+                    text.value
+                ),
+            ),
+        }
+    }
+    Some(ports)
+}
+
+fn parse_port(text: &str) -> Option<Port> {
+    let (host, container) = text.strip_prefix("127.0.0.1:")?.split_once(':')?;
+    let number = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
+    Some(Port {
+        host: if host.is_empty() { 0 } else { number(host)? },
+        container: number(container)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaints(text: &str) -> Vec<String> {
+        Topology::parse(Path::new("t.yml"), text).unwrap_err().lines
+    }
+
+    #[test]
+    fn a_service_is_read_with_what_the_harness_needs() {
+        let text = "services:\n  redis:\n    image: x\n    ports: ['127.0.0.1::6379']\n    labels: { fencepost.ready: Ready }\n  w: { image: y, profiles: [workers] }\n";
+        let topology = Topology::parse(Path::new("t.yml"), text).unwrap();
+        let redis = &topology.services["redis"];
+        assert_eq!(redis.ready.as_deref(), Some("Ready"));
+        assert_eq!(
+            redis.ports,
+            [Port {
+                host: 0,
+                container: 6379
+            }]
+        );
+        let started: Vec<_> = topology.started().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(started, ["redis"]);
+    }
+
+    #[test]
+    fn keys_outside_the_subset_are_refused_by_name() {
+        let lines = complaints("services:\n  redis:\n    image: x\n    privileged: true\n");
+        assert_eq!(lines.len(), 1);
+        assert!(lines[0].starts_with("t.yml:4:5: unknown key"), "{lines:?}");
+        assert!(lines[0].contains("privileged"));
+    }
+
+    #[test]
+    fn nothing_is_published_but_on_loopback() {
+        for port in ["6379:6379", "0.0.0.0:1:2", "6379", "127.0.0.1:0:70000"] {
+            let text = format!("services:\n  r: {{ image: x, ports: ['{port}'] }}\n");
+            assert!(complaints(&text)[0].contains("loopback only"), "{port}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What a person sees while something takes its time. The rooms that take
+//! time know only this trait; how it looks is up to the command line.
+
+pub trait Progress: Send + Sync {
+    /// One line that stays.
+    fn say(&self, line: &str);
+    /// Something that takes a while; it ends when the task is finished or dropped.
+    fn begin(&self, what: &str) -> Box<dyn Task>;
+}
+
+pub trait Task: Send + Sync {
+    /// What is being done or awaited just now.
+    fn detail(&self, detail: &str);
+    /// It is over; `result` says how it ended.
+    fn finish(&self, result: &str);
+}

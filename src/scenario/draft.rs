@@ -1,0 +1,288 @@
+//! The mirror of the YAML file: every value with its place, nothing checked
+//! yet that needs more than one value.
+
+use super::Trigger;
+use super::values::{choice, duration, range, trigger, whole_number};
+use crate::model::{Backend, Expectations, Fence, Gate, OnLost, ViolationKind};
+use crate::yaml::{At, Fields, Node, Place, Report, Value};
+use std::time::Duration;
+
+pub struct Draft {
+    pub name: At<String>,
+    pub about: At<String>,
+    pub topology: At<String>,
+    pub backend: At<Backend>,
+    pub ttl: At<Duration>,
+    pub deadline: Option<At<Duration>>,
+    pub workers: Vec<DraftWorker>,
+    pub timeline: Vec<DraftEntry>,
+    pub cases: Vec<DraftCase>,
+}
+
+pub struct DraftWorker {
+    pub name: At<String>,
+    pub key: At<String>,
+    pub gates: Vec<At<Gate>>,
+    pub start: Option<At<Trigger>>,
+    pub rounds: Option<At<u32>>,
+    pub work: Option<At<Duration>>,
+    pub pause: Option<At<Duration>>,
+    pub on_lost: Option<At<OnLost>>,
+    pub renew: bool,
+}
+
+pub struct DraftEntry {
+    pub place: Place,
+    pub when: At<Trigger>,
+    pub after: Option<At<Duration>>,
+    pub action: DraftAction,
+}
+
+pub enum DraftAction {
+    Pause {
+        target: At<String>,
+        lasting: Option<At<Duration>>,
+        longer_than: Option<At<Bound>>,
+    },
+    Resume {
+        target: At<String>,
+    },
+}
+
+/// What a pause has to outlast.
+#[derive(Clone, Copy)]
+pub enum Bound {
+    Ttl,
+    Fixed(Duration),
+}
+
+pub struct DraftCase {
+    pub name: At<String>,
+    pub fence: At<Fence>,
+    pub expect: Expectations,
+}
+
+pub fn read(root: &Node, report: &mut Report) -> Option<Draft> {
+    let mut fields = Fields::of(root, "the scenario", report)?;
+    let name = fields.required("name", report);
+    let about = fields.required("about", report);
+    let topology = fields.required("topology", report);
+    let lock = fields.required("lock", report);
+    let workers = fields.required("workers", report);
+    let deadline = fields.read("deadline", report, duration);
+    let timeline = fields.optional("timeline");
+    let cases = fields.required("cases", report);
+    fields.finish(report);
+
+    let name = name.and_then(|node| node.text("a name", report));
+    let about = about.and_then(|node| node.text("a text", report));
+    let topology = topology.and_then(|node| node.text("the name of a topology", report));
+    let lock = lock.and_then(|node| read_lock(node, report));
+    let workers = workers.map(|node| read_named(node, "the workers by name", read_worker, report));
+    let timeline = timeline.map(|node| read_timeline(node, report));
+    let cases = cases.map(|node| read_named(node, "the cases by name", read_case, report));
+    let (backend, ttl) = lock?;
+    Some(Draft {
+        name: name?,
+        about: about?,
+        topology: topology?,
+        backend,
+        ttl,
+        deadline,
+        workers: workers?,
+        timeline: timeline.unwrap_or_default(),
+        cases: cases?,
+    })
+}
+
+fn read_lock(node: &Node, report: &mut Report) -> Option<(At<Backend>, At<Duration>)> {
+    let mut fields = Fields::of(node, "lock", report)?;
+    let backend = fields.required("backend", report);
+    let ttl = fields.required("ttl", report);
+    fields.finish(report);
+    let backend = backend.and_then(|node| choice(node, "backend", &Backend::ALL, report));
+    let ttl = ttl.and_then(|node| duration(node, report));
+    Some((backend?, ttl?))
+}
+
+fn read_named<T>(
+    node: &Node,
+    what: &str,
+    read: impl Fn(&At<String>, &Node, &mut Report) -> Option<T>,
+    report: &mut Report,
+) -> Vec<T> {
+    let entries = node.map(what, report).unwrap_or_default();
+    if entries.is_empty() {
+        report.add(node.place, format!("expected {what}, found none"));
+    }
+    entries
+        .iter()
+        .filter_map(|(name, node)| read(name, node, report))
+        .collect()
+}
+
+fn read_worker(name: &At<String>, node: &Node, report: &mut Report) -> Option<DraftWorker> {
+    let what = format!("worker `{}`", name.value);
+    let mut fields = Fields::of(node, &what, report)?;
+    let key = fields.required("key", report);
+    let gates = fields.read("gate", report, read_gates);
+    let start = fields.read("start", report, trigger);
+    let rounds = fields.read("rounds", report, whole_number);
+    let work = fields.read("work", report, duration);
+    let pause = fields.read("pause", report, duration);
+    let on_lost = fields.read("on_lost", report, |node, report| {
+        choice(node, "reaction to a lost lease", &OnLost::ALL, report)
+    });
+    let renew = fields.read("renew", report, |node, report| {
+        choice(node, "answer (true or false)", &[true, false], report)
+    });
+    fields.finish(report);
+    Some(DraftWorker {
+        name: name.clone(),
+        key: key?.text("a key", report)?,
+        gates: gates.unwrap_or_default(),
+        start,
+        rounds,
+        work,
+        pause,
+        on_lost,
+        renew: renew.is_some_and(|renew| renew.value),
+    })
+}
+
+/// One gate or a list of them. `start` is no gate to ask for: that is what
+/// the field `start` is for.
+fn read_gates(node: &Node, report: &mut Report) -> Option<Vec<At<Gate>>> {
+    const GATES: [Gate; 3] = [Gate::AfterAcquire, Gate::BeforeWrite, Gate::BeforeRelease];
+    let nodes = match &node.value {
+        Value::List(nodes) => nodes.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    let read = nodes
+        .iter()
+        .filter_map(|node| choice(node, "gate", &GATES, report));
+    Some(read.collect())
+}
+
+fn read_timeline(node: &Node, report: &mut Report) -> Vec<DraftEntry> {
+    let entries = node.list("timeline entries", report).unwrap_or_default();
+    entries
+        .iter()
+        .filter_map(|node| read_entry(node, report))
+        .collect()
+}
+
+fn read_entry(node: &Node, report: &mut Report) -> Option<DraftEntry> {
+    let mut fields = Fields::of(node, "a timeline entry", report)?;
+    let when = fields.required("when", report);
+    let after = fields.read("after", report, duration);
+    let action = fields.required("do", report);
+    fields.finish(report);
+    let when = when.and_then(|node| trigger(node, report));
+    let action = action.and_then(|node| read_action(node, report));
+    Some(DraftEntry {
+        place: node.place,
+        when: when?,
+        after,
+        action: action?,
+    })
+}
+
+fn read_action(node: &Node, report: &mut Report) -> Option<DraftAction> {
+    let mut fields = Fields::of(node, "an action", report)?;
+    let pause = fields.optional("pause");
+    let resume = fields.optional("resume");
+    let lasting = fields.read("for", report, duration);
+    let longer_than = fields.read("longer_than", report, read_bound);
+    fields.finish(report);
+    match (pause, resume) {
+        (Some(target), None) => Some(DraftAction::Pause {
+            target: target.text("a worker", report)?,
+            lasting,
+            longer_than,
+        }),
+        (None, Some(target)) => {
+            for place in [lasting.map(|at| at.place), longer_than.map(|at| at.place)]
+                .into_iter()
+                .flatten()
+            {
+                report.add(place, "only a pause has a length; write this at the pause");
+            }
+            Some(DraftAction::Resume {
+                target: target.text("a worker", report)?,
+            })
+        }
+        _ => {
+            report.add(
+                node.place,
+                "one action is one fault: write either `pause: WORKER` or `resume: WORKER`",
+            );
+            None
+        }
+    }
+}
+
+fn read_bound(node: &Node, report: &mut Report) -> Option<At<Bound>> {
+    if matches!(&node.value, Value::Scalar(text) if text == "ttl") {
+        return Some(At {
+            place: node.place,
+            value: Bound::Ttl,
+        });
+    }
+    Some(duration(node, report)?.map(Bound::Fixed))
+}
+
+fn read_case(name: &At<String>, node: &Node, report: &mut Report) -> Option<DraftCase> {
+    let what = format!("case `{}`", name.value);
+    let mut fields = Fields::of(node, &what, report)?;
+    let fence = fields.required("fence", report);
+    let expect = fields.required("expect", report);
+    fields.finish(report);
+    let fence = fence.and_then(|node| choice(node, "fence (on or off)", &Fence::ALL, report));
+    let expect = expect.and_then(|node| read_expectations(node, report));
+    Some(DraftCase {
+        name: name.clone(),
+        fence: fence?,
+        expect: expect?,
+    })
+}
+
+fn read_expectations(node: &Node, report: &mut Report) -> Option<Expectations> {
+    let mut fields = Fields::of(node, "expect", report)?;
+    let mut expect = Expectations::default();
+    if let Some(node) = fields.optional("violations") {
+        read_violations(node, &mut expect, report);
+    }
+    expect.accepted_writers = fields.read("accepted_writers", report, range);
+    expect.accepted_writes = fields.read("accepted_writes", report, range);
+    expect.stale_rejections = fields.read("stale_rejections", report, range);
+    expect.rightful_rejections = fields.read("rightful_rejections", report, range);
+    expect.overlaps = fields.read("overlaps", report, range);
+    fields.finish(report);
+    if expect == Expectations::default() && report.is_clean() {
+        report.add(node.place, "a case that expects nothing proves nothing");
+    }
+    Some(expect)
+}
+
+/// `violations: 1..` for all kinds together, or a mapping from kind to count.
+fn read_violations(node: &Node, expect: &mut Expectations, report: &mut Report) {
+    let Value::Map(kinds) = &node.value else {
+        expect.violations = range(node, report);
+        return;
+    };
+    for (name, count) in kinds {
+        match ViolationKind::parse(&name.value) {
+            Some(kind) => {
+                let count = range(count, report);
+                expect
+                    .violations_by_kind
+                    .extend(count.map(|count| (kind, count)));
+            }
+            None => {
+                let known = ViolationKind::ALL.map(ViolationKind::name);
+                report.unknown(name.place, "violation", &name.value, known);
+            }
+        }
+    }
+}

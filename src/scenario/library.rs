@@ -1,0 +1,85 @@
+use super::{Scenario, Surroundings};
+use crate::yaml::{InvalidFile, nearest};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The scenario files of one folder.
+#[derive(Clone, Debug)]
+pub struct Library {
+    folder: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    #[error("there is no scenario `{name}` in {}; {hint}", folder.display())]
+    Missing {
+        name: String,
+        folder: PathBuf,
+        hint: String,
+    },
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Invalid(#[from] InvalidFile),
+}
+
+impl Library {
+    pub fn new(folder: impl Into<PathBuf>) -> Library {
+        Library {
+            folder: folder.into(),
+        }
+    }
+
+    /// Every scenario's name, sorted.
+    pub fn names(&self) -> Result<Vec<String>, LibraryError> {
+        let unreadable = |source| LibraryError::Unreadable {
+            path: self.folder.clone(),
+            source,
+        };
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&self.folder).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if path.extension().is_some_and(|ext| ext == "yml")
+                && let Some(stem) = path.file_stem()
+            {
+                names.push(stem.to_string_lossy().into_owned());
+            }
+        }
+        names.sort();
+        Ok(names)
+    }
+
+    /// The file behind a name, or behind a path where one is given.
+    pub fn file(&self, name: &str) -> Result<PathBuf, LibraryError> {
+        if name.ends_with(".yml") || name.ends_with(".yaml") || name.contains('/') {
+            return Ok(PathBuf::from(name));
+        }
+        let path = self.folder.join(format!("{name}.yml"));
+        if path.is_file() {
+            return Ok(path);
+        }
+        let names = self.names()?;
+        let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        let hint = match nearest(name, &known) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("known: {}", known.join(", ")),
+        };
+        Err(LibraryError::Missing {
+            name: name.to_owned(),
+            folder: self.folder.clone(),
+            hint,
+        })
+    }
+
+    pub fn load(&self, name: &str, around: &Surroundings) -> Result<Scenario, LibraryError> {
+        load_file(&self.file(name)?, around)
+    }
+}
+
+pub fn load_file(path: &Path, around: &Surroundings) -> Result<Scenario, LibraryError> {
+    let text = std::fs::read_to_string(path).map_err(|source| LibraryError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })?;
+    Ok(Scenario::parse(path, &text, around)?)
+}

@@ -1,0 +1,62 @@
+use super::{At, Node, Place, Report};
+
+/// The fields of one mapping, taken one by one. What nobody asked for is an
+/// unknown key, and the names that were asked for are what it is compared with.
+pub struct Fields<'a> {
+    what: &'a str,
+    place: Place,
+    entries: &'a [(At<String>, Node)],
+    asked: Vec<&'static str>,
+}
+
+impl<'a> Fields<'a> {
+    /// `what` names the mapping in complaints: "a worker", "the scenario".
+    pub fn of(node: &'a Node, what: &'a str, report: &mut Report) -> Option<Fields<'a>> {
+        Some(Fields {
+            what,
+            place: node.place,
+            entries: node.map(what, report)?,
+            asked: Vec::new(),
+        })
+    }
+
+    pub fn optional(&mut self, name: &'static str) -> Option<&'a Node> {
+        self.asked.push(name);
+        let entry = self.entries.iter().find(|(key, _)| key.value == name);
+        entry.map(|(_, node)| node)
+    }
+
+    pub fn required(&mut self, name: &'static str, report: &mut Report) -> Option<&'a Node> {
+        let node = self.optional(name);
+        if node.is_none() {
+            report.add(self.place, format!("{} needs `{name}`", self.what));
+        }
+        node
+    }
+
+    /// The optional field `name`, converted by `read`; a missing one is `None`,
+    /// and so is one that `read` complained about.
+    pub fn read<T>(
+        &mut self,
+        name: &'static str,
+        report: &mut Report,
+        read: impl FnOnce(&'a Node, &mut Report) -> Option<T>,
+    ) -> Option<T> {
+        let node = self.optional(name)?;
+        read(node, report)
+    }
+
+    /// Complains about every key that was never asked for.
+    pub fn finish(self, report: &mut Report) {
+        for (key, _) in self.entries {
+            if !self.asked.contains(&key.value.as_str()) {
+                report.unknown(
+                    key.place,
+                    &format!("key in {}", self.what),
+                    &key.value,
+                    self.asked.iter().copied(),
+                );
+            }
+        }
+    }
+}
