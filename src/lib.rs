@@ -1,2 +1,3 @@
 pub mod clock;
 pub mod model;
+pub mod resource;
