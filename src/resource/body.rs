@@ -1,0 +1,89 @@
+//! Reading a body with a limit and a deadline.
+
+use super::limits::{BODY_DEADLINE, MAX_BODY_BYTES};
+use super::reply::{Refusal, bad_request, refuse};
+use axum::body::Body;
+use axum::http::{HeaderMap, StatusCode, header};
+use bytes::{Bytes, BytesMut};
+use futures_util::StreamExt;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// A body that is too long is still read up to here: a client that is busy
+/// sending would otherwise see its connection reset in place of the answer.
+const MAX_DISCARD_BYTES: usize = 1024 * 1024;
+
+pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+    let announced = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > MAX_DISCARD_BYTES as u64) {
+        return Err(too_large());
+    }
+    read_within(body, BODY_DEADLINE).await
+}
+
+async fn read_within(body: Body, deadline: Duration) -> Result<Bytes, Refusal> {
+    timeout(deadline, collect(body)).await.unwrap_or_else(|_| {
+        Err(refuse(
+            StatusCode::REQUEST_TIMEOUT,
+            format!("the body did not arrive within {deadline:?}: send it at once"),
+        ))
+    })
+}
+
+async fn collect(body: Body) -> Result<Bytes, Refusal> {
+    let mut chunks = body.into_data_stream();
+    let mut kept = BytesMut::new();
+    let mut length = 0;
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|error| bad_request(format!("the body broke off: {error}")))?;
+        length += chunk.len();
+        if length > MAX_DISCARD_BYTES {
+            return Err(too_large());
+        }
+        if length <= MAX_BODY_BYTES {
+            kept.extend_from_slice(&chunk);
+        }
+    }
+    if length > MAX_BODY_BYTES {
+        return Err(too_large());
+    }
+    Ok(kept.freeze())
+}
+
+fn too_large() -> Refusal {
+    refuse(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        format!("the body is too large: at most {MAX_BODY_BYTES} bytes are allowed"),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::stream;
+    use std::io;
+
+    #[tokio::test]
+    async fn a_body_that_never_comes_is_given_up() {
+        let body = Body::from_stream(stream::pending::<io::Result<Bytes>>());
+        let refusal = read_within(body, Duration::from_millis(1)).await;
+        assert_eq!(refusal.unwrap_err().status, StatusCode::REQUEST_TIMEOUT);
+    }
+
+    #[tokio::test]
+    async fn a_body_without_end_is_given_up() {
+        let chunk = Bytes::from(vec![0; MAX_BODY_BYTES]);
+        let body = Body::from_stream(stream::repeat(chunk).map(Ok::<_, io::Error>));
+        let refusal = read(&HeaderMap::new(), body).await;
+        assert_eq!(refusal.unwrap_err().status, StatusCode::PAYLOAD_TOO_LARGE);
+    }
+
+    #[tokio::test]
+    async fn the_limit_itself_is_allowed() {
+        let body = Body::from(vec![7; MAX_BODY_BYTES]);
+        let bytes = read(&HeaderMap::new(), body).await.unwrap();
+        assert_eq!(bytes.len(), MAX_BODY_BYTES);
+    }
+}

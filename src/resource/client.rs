@@ -1,0 +1,287 @@
+//! How workers and the orchestrator talk to the resource.
+
+use super::headers::{BASED_ON, OWNER, SEQ, TOKEN};
+use super::limits::key_problem;
+use super::metrics::STALE_REJECTIONS;
+use crate::model::{FencingToken, LogRow, RowValue};
+use bytes::Bytes;
+use futures_util::{Stream, TryStreamExt, stream};
+use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::error::Error;
+use std::io;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::io::AsyncBufReadExt;
+use tokio_util::io::StreamReader;
+
+#[derive(Clone, Debug)]
+pub struct ResourceClient {
+    http: Client,
+    base: Url,
+    timeout: Duration,
+}
+
+#[derive(Clone, Debug)]
+pub struct WriteAttempt {
+    pub key: String,
+    pub token: Option<FencingToken>,
+    pub token_seq: u64,
+    pub owner: Option<String>,
+    /// The position that the read before this write returned.
+    pub based_on: Option<u64>,
+    pub body: Bytes,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteAnswer {
+    Accepted {
+        position: u64,
+    },
+    Rejected {
+        seen: FencingToken,
+        got: FencingToken,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Stored {
+    pub value: RowValue,
+    pub max_fence: Option<FencingToken>,
+    pub position: u64,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    #[error("{url:?} is no address of a resource: {reason}; http://127.0.0.1:8080 would be one")]
+    Address { url: String, reason: String },
+    /// The request is at fault and nothing was applied; sent again it fails again.
+    #[error("the resource refused {request} ({status}): {message}")]
+    BadRequest {
+        request: String,
+        status: u16,
+        message: String,
+    },
+    /// Whether the request took effect is unknown.
+    #[error("no usable answer to {request}: {reason}; its outcome is unknown")]
+    NoAnswer { request: String, reason: String },
+}
+
+impl ResourceClient {
+    /// `timeout` bounds each request; of a log it bounds each wait for more.
+    pub fn new(base_url: &str, timeout: Duration) -> Result<ResourceClient, ClientError> {
+        let address = |reason: String| ClientError::Address {
+            url: base_url.to_owned(),
+            reason,
+        };
+        let base = Url::parse(base_url).map_err(|error| address(error.to_string()))?;
+        if base.scheme() != "http" {
+            return Err(address("it must start with http://".into()));
+        }
+        let http = Client::builder()
+            // The resource is in our own network; a proxy would add its own faults.
+            .no_proxy()
+            .tcp_nodelay(true)
+            .connect_timeout(timeout)
+            .redirect(reqwest::redirect::Policy::none())
+            // One attempt is one row in the log: repeating is the caller's decision.
+            .retry(reqwest::retry::never())
+            .build()
+            .map_err(|error| address(chain(&error)))?;
+        Ok(ResourceClient {
+            http,
+            base,
+            timeout,
+        })
+    }
+
+    pub async fn put(&self, write: &WriteAttempt) -> Result<WriteAnswer, ClientError> {
+        #[derive(Deserialize)]
+        struct Accepted {
+            position: u64,
+        }
+        #[derive(Deserialize)]
+        struct Rejected {
+            seen: FencingToken,
+            got: FencingToken,
+        }
+
+        let name = format!("PUT /r/{}", write.key);
+        let url = self.key_url(&name, &write.key)?;
+        let mut request = self.http.put(url).body(write.body.clone());
+        if let Some(token) = write.token {
+            request = request.header(TOKEN, token.0);
+        }
+        if write.token_seq > 0 {
+            request = request.header(SEQ, write.token_seq);
+        }
+        if let Some(owner) = &write.owner {
+            request = request.header(OWNER, owner);
+        }
+        if let Some(based_on) = write.based_on {
+            request = request.header(BASED_ON, based_on);
+        }
+        let response = self.send(&name, request.timeout(self.timeout)).await?;
+        if response.status() == StatusCode::CONFLICT {
+            let Rejected { seen, got } = parse(&name, response).await?;
+            return Ok(WriteAnswer::Rejected { seen, got });
+        }
+        let Accepted { position } = parse(&name, successful(&name, response).await?).await?;
+        Ok(WriteAnswer::Accepted { position })
+    }
+
+    /// None where nothing has been written yet.
+    pub async fn get(&self, key: &str) -> Result<Option<Stored>, ClientError> {
+        let name = format!("GET /r/{key}");
+        let url = self.key_url(&name, key)?;
+        let request = self.http.get(url).timeout(self.timeout);
+        let response = self.send(&name, request).await?;
+        if response.status() == StatusCode::NOT_FOUND {
+            return Ok(None);
+        }
+        parse(&name, successful(&name, response).await?).await
+    }
+
+    /// Every row that is durable now.
+    pub async fn log(&self) -> Result<Vec<LogRow>, ClientError> {
+        let name = "GET /log";
+        let mut rows = pin!(self.rows(name, false).await?);
+        let mut all = Vec::new();
+        while let Some(row) = tokio::time::timeout(self.timeout, rows.try_next())
+            .await
+            .map_err(|_| no_answer(name, "it stopped in the middle"))??
+        {
+            all.push(row);
+        }
+        Ok(all)
+    }
+
+    /// Every row that is durable now and every later one as it becomes so. Ends
+    /// when the resource stops; has no deadline, because silence is normal.
+    pub async fn follow(
+        &self,
+    ) -> Result<impl Stream<Item = Result<LogRow, ClientError>> + Send + use<>, ClientError> {
+        self.rows("GET /log?follow=true", true).await
+    }
+
+    /// How many writes were answered 409 since the resource started.
+    pub async fn stale_rejections(&self) -> Result<u64, ClientError> {
+        let name = "GET /metrics";
+        let request = self.http.get(self.url(&["metrics"])).timeout(self.timeout);
+        let response = successful(name, self.send(name, request).await?).await?;
+        let text = response.text().await.map_err(unread(name))?;
+        text.lines()
+            .find_map(|line| line.strip_prefix(STALE_REJECTIONS)?.trim().parse().ok())
+            .ok_or_else(|| no_answer(name, format!("it has no {STALE_REJECTIONS}")))
+    }
+
+    async fn rows(
+        &self,
+        name: &'static str,
+        follow: bool,
+    ) -> Result<impl Stream<Item = Result<LogRow, ClientError>> + Send + use<>, ClientError> {
+        let mut url = self.url(&["log"]);
+        url.set_query(follow.then_some("follow=true"));
+        // A timeout set on the request would end the stream as well.
+        let response = tokio::time::timeout(self.timeout, self.send(name, self.http.get(url)))
+            .await
+            .map_err(|_| no_answer(name, "it did not come in time"))??;
+        let bytes = successful(name, response).await?.bytes_stream();
+        let lines = StreamReader::new(bytes.map_err(io::Error::other)).lines();
+        Ok(stream::try_unfold(lines, move |mut lines| async move {
+            let line = lines.next_line().await;
+            let Some(line) = line.map_err(|error| no_answer(name, chain(&error)))? else {
+                return Ok(None);
+            };
+            let row = serde_json::from_str(&line)
+                .map_err(|error| no_answer(name, format!("this is no row ({error}): {line}")))?;
+            Ok(Some((row, lines)))
+        }))
+    }
+
+    fn key_url(&self, request: &str, key: &str) -> Result<Url, ClientError> {
+        match key_problem(key) {
+            None => Ok(self.url(&["r", key])),
+            Some(message) => Err(ClientError::BadRequest {
+                request: request.to_owned(),
+                status: StatusCode::BAD_REQUEST.as_u16(),
+                message,
+            }),
+        }
+    }
+
+    fn url(&self, segments: &[&str]) -> Url {
+        let mut url = self.base.clone();
+        // Only addresses such as mailto: have no path, and `new` let none of them in.
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(segments);
+        }
+        url
+    }
+
+    async fn send(&self, name: &str, request: RequestBuilder) -> Result<Response, ClientError> {
+        request.send().await.map_err(|error| {
+            // A header that cannot be built was never sent.
+            if error.is_builder() {
+                return ClientError::BadRequest {
+                    request: name.to_owned(),
+                    status: StatusCode::BAD_REQUEST.as_u16(),
+                    message: chain(&error),
+                };
+            }
+            no_answer(name, chain(&error))
+        })
+    }
+}
+
+impl ClientError {
+    /// Whether the request may have taken effect all the same.
+    pub fn outcome_unknown(&self) -> bool {
+        matches!(self, ClientError::NoAnswer { .. })
+    }
+}
+
+async fn successful(name: &str, response: Response) -> Result<Response, ClientError> {
+    #[derive(Deserialize)]
+    struct ErrorBody {
+        error: String,
+    }
+
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let text = response.text().await.map_err(unread(name))?;
+    let message = serde_json::from_str(&text).map_or(text, |body: ErrorBody| body.error);
+    if status.is_client_error() {
+        return Err(ClientError::BadRequest {
+            request: name.to_owned(),
+            status: status.as_u16(),
+            message,
+        });
+    }
+    Err(no_answer(name, format!("{status}: {message}")))
+}
+
+async fn parse<T: DeserializeOwned>(name: &str, response: Response) -> Result<T, ClientError> {
+    let bytes = response.bytes().await.map_err(unread(name))?;
+    serde_json::from_slice(&bytes).map_err(|error| no_answer(name, error.to_string()))
+}
+
+fn unread(name: &str) -> impl FnOnce(reqwest::Error) -> ClientError {
+    move |error| no_answer(name, chain(&error))
+}
+
+fn no_answer(request: &str, reason: impl Into<String>) -> ClientError {
+    ClientError::NoAnswer {
+        request: request.to_owned(),
+        reason: reason.into(),
+    }
+}
+
+/// reqwest names the cause only in the sources of its errors.
+fn chain(error: &dyn Error) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}

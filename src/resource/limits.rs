@@ -1,0 +1,48 @@
+//! How much the resource takes at once. Everything that it holds in memory or
+//! may lose at a crash is bounded by these.
+
+use std::time::Duration;
+
+pub const MAX_KEY_BYTES: usize = 256;
+pub const MAX_OWNER_BYTES: usize = 128;
+pub const MAX_BODY_BYTES: usize = 64 * 1024;
+
+/// The longest line that a row can be: JSON spends six bytes on a control
+/// character and at most four on a byte that is not text; the rest is the key,
+/// the owner and numbers.
+pub(super) const MAX_ROW_BYTES: usize = 6 * MAX_BODY_BYTES + 4 * 1024;
+
+/// What is written between two syncs, and so the most that a crash can tear.
+pub(super) const MAX_BATCH_BYTES: usize = 1024 * 1024;
+/// Reads and writes that share one sync.
+pub(super) const MAX_BATCH_COMMANDS: usize = 256;
+/// Reads and writes that wait for the commit thread; more wait in their sockets.
+pub(super) const QUEUE_COMMANDS: usize = 512;
+
+/// A client that has not sent its body by then is told so.
+pub(super) const BODY_DEADLINE: Duration = Duration::from_secs(10);
+/// A disk that has not synced by then leaves the outcome unknown to the client.
+pub(super) const COMMIT_DEADLINE: Duration = Duration::from_secs(30);
+
+const _: () = assert!(MAX_ROW_BYTES <= MAX_BATCH_BYTES);
+
+/// What is wrong with a key, and what would be right.
+pub(super) fn key_problem(key: &str) -> Option<String> {
+    if key.is_empty() {
+        return Some("the key is empty: write to /r/{key}, for example /r/account-42".into());
+    }
+    if key.len() > MAX_KEY_BYTES {
+        return Some(format!(
+            "the key has {} bytes: at most {MAX_KEY_BYTES} are allowed",
+            key.len()
+        ));
+    }
+    if key.chars().any(char::is_control) {
+        return Some("the key holds a control character: use printable characters only".into());
+    }
+    // Many HTTP clients fold these away and would ask for another path.
+    if key == "." || key == ".." {
+        return Some("the key must not be '.' or '..': HTTP clients fold them away".into());
+    }
+    None
+}

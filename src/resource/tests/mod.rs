@@ -1,0 +1,114 @@
+//! The whole resource, in-process: a real server, a real file, a real client.
+
+mod durability;
+mod log_routes;
+#[cfg(debug_assertions)]
+mod mutants;
+mod refusals;
+mod writes;
+
+use super::log::Log;
+use super::state::State;
+use super::{Config, ResourceClient, ResourceError, WriteAnswer, WriteAttempt};
+use crate::model::{Fence, FencingToken};
+use bytes::Bytes;
+use reqwest::{Method, RequestBuilder};
+use serde_json::Value;
+use std::future::Future;
+use std::path::Path;
+use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+struct Server {
+    url: String,
+    client: ResourceClient,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), ResourceError>>,
+}
+
+impl Server {
+    async fn start(fence: Fence, dir: &Path) -> Server {
+        Server::configured(Config::new(fence, dir)).await
+    }
+
+    async fn configured(config: Config) -> Server {
+        Server::boot(|listener, stopped| super::serve(listener, config, stopped)).await
+    }
+
+    async fn over(log: Log) -> Server {
+        let state = State::new(Fence::On);
+        Server::boot(|listener, stopped| super::serve_log(listener, log, state, stopped)).await
+    }
+
+    async fn boot<F>(
+        serve: impl FnOnce(TcpListener, std::pin::Pin<Box<dyn Future<Output = ()> + Send>>) -> F,
+    ) -> Server
+    where
+        F: Future<Output = Result<(), ResourceError>> + Send + 'static,
+    {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let (stop, stopped) = oneshot::channel();
+        let stopped = Box::pin(async { drop(stopped.await) });
+        Server {
+            client: ResourceClient::new(&url, Duration::from_secs(20)).unwrap(),
+            url,
+            stop,
+            task: tokio::spawn(serve(listener, stopped)),
+        }
+    }
+
+    async fn stop(self) {
+        self.stop.send(()).unwrap();
+        self.task.await.unwrap().unwrap();
+    }
+
+    async fn put(&self, token: u64, seq: u64, body: &'static str) -> WriteAnswer {
+        self.client.put(&attempt(token, seq, body)).await.unwrap()
+    }
+
+    async fn value(&self) -> Option<super::Stored> {
+        self.client.get("k").await.unwrap()
+    }
+
+    /// A request that the client would not send.
+    fn raw(&self, method: Method, path: &str) -> RequestBuilder {
+        let http = reqwest::Client::builder().no_proxy().build().unwrap();
+        http.request(method, format!("{}{path}", self.url))
+    }
+
+    async fn metric(&self, name: &str) -> u64 {
+        let response = self.raw(Method::GET, "/metrics").send().await.unwrap();
+        let text = response.text().await.unwrap();
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(&format!("{name} ")));
+        let line = line.unwrap_or_else(|| panic!("no {name} in {text}"));
+        line[name.len() + 1..].parse().unwrap()
+    }
+}
+
+fn attempt(token: u64, seq: u64, body: &'static str) -> WriteAttempt {
+    WriteAttempt {
+        key: "k".into(),
+        token: Some(FencingToken(token)),
+        token_seq: seq,
+        owner: None,
+        based_on: None,
+        body: Bytes::from_static(body.as_bytes()),
+    }
+}
+
+async fn status_and_text(request: RequestBuilder) -> (u16, String) {
+    let response = request.send().await.unwrap();
+    (response.status().as_u16(), response.text().await.unwrap())
+}
+
+/// Every error is JSON that says what is wrong.
+async fn status_and_error(request: RequestBuilder) -> (u16, String) {
+    let (status, text) = status_and_text(request).await;
+    let body: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("no JSON: {text}"));
+    (status, body["error"].as_str().unwrap().to_owned())
+}
