@@ -1,5 +1,6 @@
 pub mod clock;
 pub mod cluster;
+pub mod fault;
 pub mod model;
 pub mod progress;
 pub mod resource;

@@ -10,10 +10,12 @@ pub use error::ClusterError;
 pub use owner::Owner;
 pub use topology::{Topology, TopologyError};
 
+use crate::progress::Progress;
 use async_trait::async_trait;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::pin::Pin;
+use std::sync::Arc;
 use tokio::io::AsyncWrite;
 use tokio::sync::mpsc;
 
@@ -59,6 +61,22 @@ impl ThreadState {
     }
 }
 
+/// Where clusters come from. Nothing outside this room knows which one it is.
+#[async_trait]
+pub trait Runtime: Send + Sync {
+    /// Makes sure that everything the topology needs is there; returns what it
+    /// found, for the `environment` of a result.
+    async fn prepare(
+        &self,
+        topology: &Topology,
+        progress: &dyn Progress,
+    ) -> Result<BTreeMap<String, String>, ClusterError>;
+    /// An empty cluster for one case.
+    async fn create(&self, run: &str, keep: bool) -> Result<Arc<dyn Cluster>, ClusterError>;
+    /// Removes what dead runs left behind; returns what it removed.
+    async fn sweep(&self) -> Result<Vec<String>, ClusterError>;
+}
+
 /// The processes of one case. Every call has a deadline of its own and names
 /// what it waited for when it gives up.
 #[async_trait]
@@ -70,7 +88,7 @@ pub trait Cluster: Send + Sync {
     /// Where a service's port can be reached from here.
     async fn address(&self, node: &str, port: u16) -> Result<SocketAddr, ClusterError>;
     async fn signal(&self, node: &str, signal: Signal) -> Result<(), ClusterError>;
-    /// The state of every thread of the node's process.
+    /// The state of every thread of the node's process; none where it has ended.
     async fn threads(&self, node: &str) -> Result<Vec<ThreadState>, ClusterError>;
     /// Everything the node printed.
     async fn logs(&self, node: &str) -> Result<String, ClusterError>;

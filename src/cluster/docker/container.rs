@@ -1,21 +1,29 @@
 use super::engine::{Engine, call};
-use super::labels::RunLabels;
 use crate::cluster::{ClusterError, NodeSpec};
+use bollard::errors::Error;
 use bollard::models::{
     ContainerCreateBody, EndpointSettings, HostConfig, NetworkingConfig, PortBinding,
 };
 use bollard::query_parameters::CreateContainerOptions;
 use std::collections::HashMap;
 
+/// What a container is, apart from what it runs.
+pub struct Blueprint {
+    pub name: String,
+    pub network: String,
+    pub image: String,
+    pub labels: HashMap<String, String>,
+    /// With its stdin and stdout in our hands.
+    pub attached: bool,
+}
+
 /// Creates a container on the run's network, known there by its node's name.
 pub async fn create(
     engine: &Engine,
-    network: &str,
-    labels: &RunLabels,
-    name: &str,
+    blueprint: &Blueprint,
     node: &NodeSpec,
-    attached: bool,
 ) -> Result<(), ClusterError> {
+    let attached = blueprint.attached;
     let tcp = |port: u16| format!("{port}/tcp");
     let bindings = node.ports.iter().map(|port| {
         let binding = PortBinding {
@@ -32,7 +40,7 @@ pub async fn create(
         ..Default::default()
     };
     let body = ContainerCreateBody {
-        image: Some(node.image.clone()),
+        image: Some(blueprint.image.clone()),
         hostname: Some(node.name.clone()),
         cmd: Some(node.command.clone()),
         env: Some(
@@ -41,7 +49,7 @@ pub async fn create(
                 .map(|(name, value)| format!("{name}={value}"))
                 .collect(),
         ),
-        labels: Some(labels.for_node(&node.name)),
+        labels: Some(blueprint.labels.clone()),
         exposed_ports: Some(node.ports.iter().map(|port| tcp(port.container)).collect()),
         open_stdin: Some(attached),
         // The end of our attachment is the end of its stdin, so a worker whose
@@ -51,17 +59,17 @@ pub async fn create(
         attach_stdout: Some(attached),
         attach_stderr: Some(attached),
         host_config: Some(HostConfig {
-            network_mode: Some(network.to_owned()),
+            network_mode: Some(blueprint.network.clone()),
             port_bindings: Some(bindings.collect()),
             ..Default::default()
         }),
         networking_config: Some(NetworkingConfig {
-            endpoints_config: Some(HashMap::from([(network.to_owned(), endpoint)])),
+            endpoints_config: Some(HashMap::from([(blueprint.network.clone(), endpoint)])),
         }),
         ..Default::default()
     };
     let options = CreateContainerOptions {
-        name: Some(name.to_owned()),
+        name: Some(blueprint.name.clone()),
         ..Default::default()
     };
     let create = engine.docker().create_container(Some(options), body);
@@ -95,4 +103,13 @@ fn explain_port(error: ClusterError, node: &NodeSpec) -> ClusterError {
         }
         other => other,
     }
+}
+
+/// The engine answered that the container's process has ended.
+pub fn is_not_running(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::DockerResponseServerError { status_code: 409, message }
+            if message.contains("is not running")
+    )
 }

@@ -6,11 +6,14 @@ pub mod engine;
 pub mod images;
 mod labels;
 mod readiness;
+mod runtime;
 pub mod sweep;
 
 pub use engine::Engine;
+pub use runtime::DockerRuntime;
 
 use self::engine::{call, is_not_found};
+use self::images::ImageIds;
 use self::labels::RunLabels;
 use super::{Cluster, ClusterError, Console, NodeSpec, Signal, ThreadState};
 use async_trait::async_trait;
@@ -25,12 +28,14 @@ use std::net::{Ipv4Addr, SocketAddr};
 pub struct DockerCluster {
     engine: Engine,
     labels: RunLabels,
+    images: ImageIds,
 }
 
 impl DockerCluster {
     /// Makes the private network; nothing runs yet.
     pub async fn create(
         engine: &Engine,
+        images: ImageIds,
         run: &str,
         keep: bool,
     ) -> Result<DockerCluster, ClusterError> {
@@ -40,6 +45,7 @@ impl DockerCluster {
                 run: run.to_owned(),
                 keep,
             },
+            images,
         };
         let request = NetworkCreateRequest {
             name: cluster.network(),
@@ -62,36 +68,34 @@ impl DockerCluster {
     fn container(&self, node: &str) -> String {
         format!("fencepost-{}-{node}", self.labels.run)
     }
+
+    async fn create_container(
+        &self,
+        node: &NodeSpec,
+        attached: bool,
+    ) -> Result<String, ClusterError> {
+        let blueprint = container::Blueprint {
+            name: self.container(&node.name),
+            network: self.network(),
+            image: self.images.get(&node.image).unwrap_or(&node.image).clone(),
+            labels: self.labels.for_node(&node.name),
+            attached,
+        };
+        container::create(&self.engine, &blueprint, node).await?;
+        Ok(blueprint.name)
+    }
 }
 
 #[async_trait]
 impl Cluster for DockerCluster {
     async fn start(&self, node: &NodeSpec) -> Result<(), ClusterError> {
-        let name = self.container(&node.name);
-        container::create(
-            &self.engine,
-            &self.network(),
-            &self.labels,
-            &name,
-            node,
-            false,
-        )
-        .await?;
+        let name = self.create_container(node, false).await?;
         container::start(&self.engine, &name, node).await?;
         readiness::wait(&self.engine, &name, node).await
     }
 
     async fn start_attached(&self, node: &NodeSpec) -> Result<Console, ClusterError> {
-        let name = self.container(&node.name);
-        container::create(
-            &self.engine,
-            &self.network(),
-            &self.labels,
-            &name,
-            node,
-            true,
-        )
-        .await?;
+        let name = self.create_container(node, true).await?;
         // Attached before the start, so that no line is missed.
         let console = console::attach(&self.engine, &name).await?;
         container::start(&self.engine, &name, node).await?;
@@ -139,8 +143,14 @@ impl Cluster for DockerCluster {
         };
         let name = self.container(node);
         let top = self.engine.docker().top_processes(&name, Some(options));
-        let answer = call(&format!("see the threads of {node}"), top).await?;
-        let rows = answer.processes.unwrap_or_default();
+        let seen = async {
+            match top.await {
+                Err(error) if container::is_not_running(&error) => Ok(None),
+                other => other.map(|answer| answer.processes),
+            }
+        };
+        let rows = call(&format!("see the threads of {node}"), seen).await?;
+        let rows = rows.unwrap_or_default();
         let letter = |row: Vec<String>| row.get(2).and_then(|state| state.chars().next());
         Ok(rows
             .into_iter()

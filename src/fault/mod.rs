@@ -1,0 +1,124 @@
+//! The nemesis: injects a fault, proves that it has bitten, heals it.
+//!
+//! A fault that was asked for is not a fault that happened. Each is recorded
+//! as requested and as observed, and only what was observed counts.
+
+mod process;
+
+use crate::clock::raw_monotonic_ns;
+use crate::cluster::Cluster;
+use crate::model::{FaultKind, FaultRow, FaultStage};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+/// Takes the rows of `faults.jsonl` as they come.
+pub type FaultRecorder = Box<dyn Fn(FaultRow) + Send + Sync>;
+
+pub struct Nemesis {
+    cluster: Arc<dyn Cluster>,
+    record: FaultRecorder,
+    last_id: AtomicU32,
+    /// Targets that stand still, or may: what healing has to undo.
+    paused: Mutex<BTreeSet<String>>,
+    /// Test builds can ask for faults that do not bite, to see that this is noticed.
+    #[cfg(debug_assertions)]
+    pub sends_no_signal: bool,
+}
+
+impl Nemesis {
+    pub fn new(cluster: Arc<dyn Cluster>, record: FaultRecorder) -> Nemesis {
+        Nemesis {
+            cluster,
+            record,
+            last_id: AtomicU32::new(0),
+            paused: Mutex::default(),
+            #[cfg(debug_assertions)]
+            sends_no_signal: false,
+        }
+    }
+
+    /// SIGSTOP, proven when every thread of the target was seen in state T.
+    /// The error says why it is not proven.
+    pub async fn pause(&self, target: &str, longer_than: Option<Duration>) -> Result<(), String> {
+        let fault = self.request(FaultKind::Pause, target, longer_than);
+        // Noted before the signal is sent: a request that gave no answer may have bitten.
+        self.standing().insert(target.to_owned());
+        let proof = process::stop(self, target).await;
+        self.conclude(&fault, proof)
+    }
+
+    /// SIGCONT, proven when no thread of the target is in state T any more.
+    pub async fn resume(&self, target: &str) -> Result<(), String> {
+        let fault = self.request(FaultKind::Resume, target, None);
+        let proof = process::resume(self, target).await;
+        if proof.is_ok() {
+            self.standing().remove(target);
+        }
+        self.conclude(&fault, proof)
+    }
+
+    /// Undoes whatever still stands, in any state, on every way out. What
+    /// cannot be undone is returned; the removal of the cluster ends it too.
+    pub async fn heal(&self) -> Vec<String> {
+        let targets: Vec<String> = self.standing().iter().cloned().collect();
+        let mut problems = Vec::new();
+        for target in targets {
+            let fault = self.request(FaultKind::Resume, &target, None);
+            match process::resume(self, &target).await {
+                Ok(seen) => {
+                    self.standing().remove(&target);
+                    self.row(&fault, FaultStage::Healed, seen);
+                }
+                Err(reason) => {
+                    problems.push(format!("{target} could not be resumed: {reason}"));
+                    self.row(&fault, FaultStage::Unproven, reason);
+                }
+            }
+        }
+        problems
+    }
+
+    fn standing(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        let paused = self.paused.lock();
+        paused.unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    fn request(&self, fault: FaultKind, target: &str, longer_than: Option<Duration>) -> FaultRow {
+        let row = FaultRow {
+            at_ns: raw_monotonic_ns(),
+            id: self.last_id.fetch_add(1, Ordering::Relaxed) + 1,
+            fault,
+            target: target.to_owned(),
+            stage: FaultStage::Requested,
+            detail: String::new(),
+            longer_than_ms: longer_than.map(|bound| bound.as_millis() as u64),
+        };
+        (self.record)(row.clone());
+        row
+    }
+
+    fn conclude(&self, fault: &FaultRow, proof: Result<String, String>) -> Result<(), String> {
+        match proof {
+            Ok(seen) => {
+                self.row(fault, FaultStage::Observed, seen);
+                Ok(())
+            }
+            Err(reason) => {
+                self.row(fault, FaultStage::Unproven, reason.clone());
+                Err(format!("{} of {}: {reason}", fault.fault, fault.target))
+            }
+        }
+    }
+
+    fn row(&self, fault: &FaultRow, stage: FaultStage, detail: String) {
+        (self.record)(FaultRow {
+            at_ns: raw_monotonic_ns(),
+            stage,
+            detail,
+            longer_than_ms: None,
+            ..fault.clone()
+        });
+    }
+}

@@ -1,0 +1,74 @@
+//! Faults of a process, and how their effect is seen.
+
+use super::Nemesis;
+use crate::cluster::{Signal, ThreadState};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long a signal may take to be seen in the state of every thread.
+const PROOF_DEADLINE: Duration = Duration::from_secs(5);
+/// The state of a thread cannot be awaited, only looked at.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+pub async fn stop(nemesis: &Nemesis, target: &str) -> Result<String, String> {
+    send(nemesis, target, Signal::Stop).await?;
+    observe(nemesis, target, |threads| {
+        !threads.is_empty() && threads.iter().all(|thread| thread.is_stopped())
+    })
+    .await
+}
+
+/// A target that has ended since is not standing still either.
+pub async fn resume(nemesis: &Nemesis, target: &str) -> Result<String, String> {
+    if let Err(reason) = send(nemesis, target, Signal::Continue).await
+        && !has_ended(nemesis, target).await
+    {
+        return Err(reason);
+    }
+    observe(nemesis, target, |threads| {
+        !threads.iter().any(|thread| thread.is_stopped())
+    })
+    .await
+}
+
+async fn send(nemesis: &Nemesis, target: &str, signal: Signal) -> Result<(), String> {
+    #[cfg(debug_assertions)]
+    if nemesis.sends_no_signal {
+        return Ok(());
+    }
+    let sent = nemesis.cluster.signal(target, signal).await;
+    sent.map_err(|error| error.to_string())
+}
+
+async fn has_ended(nemesis: &Nemesis, target: &str) -> bool {
+    let threads = nemesis.cluster.threads(target).await;
+    threads.is_ok_and(|threads| threads.is_empty())
+}
+
+/// Looks at the threads until they are as they should be; returns what was seen.
+async fn observe(
+    nemesis: &Nemesis,
+    target: &str,
+    holds: impl Fn(&[ThreadState]) -> bool,
+) -> Result<String, String> {
+    let give_up_at = Instant::now() + PROOF_DEADLINE;
+    loop {
+        let threads = nemesis.cluster.threads(target).await;
+        let threads = threads.map_err(|error| error.to_string())?;
+        if holds(&threads) {
+            return Ok(describe(&threads));
+        }
+        if threads.is_empty() || Instant::now() >= give_up_at {
+            return Err(format!("it was seen with {}", describe(&threads)));
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
+}
+
+fn describe(threads: &[ThreadState]) -> String {
+    if threads.is_empty() {
+        return "its process ended".to_owned();
+    }
+    let letters: Vec<String> = threads.iter().map(|thread| thread.0.to_string()).collect();
+    format!("{} thread(s) in state {}", threads.len(), letters.join(" "))
+}

@@ -1,0 +1,118 @@
+//! What a case leaves on disk, written row by row as it happens, so that a
+//! killed run keeps its evidence.
+
+use super::folder::{FolderError, to_json, write_failed, write_whole};
+use crate::model::{Event, FaultRow, LockEvent, LogRow};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::{Mutex, OnceLock};
+
+pub const HISTORY: &str = "history.jsonl";
+pub const ACCEPTED: &str = "accepted.jsonl";
+pub const FAULTS: &str = "faults.jsonl";
+pub const LOCKS: &str = "locks.jsonl";
+pub const NOTES: &str = "case.json";
+
+/// What the harness itself has to say about a case, beside the evidence.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct CaseNotes {
+    pub workers: Vec<String>,
+    /// Why the record is incomplete, where it is.
+    pub gaps: Vec<String>,
+    /// What the resource held in the end, key by key.
+    pub values: BTreeMap<String, serde_json::Value>,
+    /// `resource_stale_token_rejections_total` at the end; it starts at 0.
+    pub stale_rejections_metric: Option<u64>,
+    pub measurements: BTreeMap<String, u64>,
+}
+
+/// The growing files of one case.
+pub struct Evidence {
+    folder: PathBuf,
+    history: Mutex<File>,
+    accepted: Mutex<File>,
+    faults: Mutex<File>,
+    locks: Mutex<File>,
+    /// The first row that could not be written. A full disk must end the case,
+    /// and the writers are in places that cannot.
+    broken: OnceLock<FolderError>,
+}
+
+impl Evidence {
+    pub fn create(folder: PathBuf) -> Result<Evidence, FolderError> {
+        let logs = folder.join("logs");
+        fs::create_dir_all(&logs).map_err(write_failed(&logs))?;
+        let open = |name: &str| {
+            let path = folder.join(name);
+            let file = File::create(&path).map_err(write_failed(&path))?;
+            Ok::<_, FolderError>(Mutex::new(file))
+        };
+        Ok(Evidence {
+            history: open(HISTORY)?,
+            accepted: open(ACCEPTED)?,
+            faults: open(FAULTS)?,
+            locks: open(LOCKS)?,
+            broken: OnceLock::new(),
+            folder,
+        })
+    }
+
+    pub fn event(&self, event: &Event) {
+        self.append(&self.history, HISTORY, event);
+    }
+
+    pub fn log_row(&self, row: &LogRow) {
+        self.append(&self.accepted, ACCEPTED, row);
+    }
+
+    pub fn fault(&self, row: &FaultRow) {
+        self.append(&self.faults, FAULTS, row);
+    }
+
+    pub fn lock(&self, event: &LockEvent) {
+        self.append(&self.locks, LOCKS, event);
+    }
+
+    /// The resource's log as it stands at the end, in place of what was
+    /// followed so far.
+    pub fn complete_log(&self, rows: &[LogRow]) -> Result<(), FolderError> {
+        let mut text = Vec::new();
+        for row in rows {
+            serde_json::to_writer(&mut text, row).map_err(|error| FolderError::Write {
+                path: self.folder.join(ACCEPTED),
+                source: error.into(),
+            })?;
+            text.push(b'\n');
+        }
+        write_whole(&self.folder.join(ACCEPTED), &text)
+    }
+
+    pub fn node_log(&self, node: &str, text: &str) -> Result<(), FolderError> {
+        write_whole(
+            &self.folder.join("logs").join(format!("{node}.log")),
+            text.as_bytes(),
+        )
+    }
+
+    pub fn notes(&self, notes: &CaseNotes) -> Result<(), FolderError> {
+        write_whole(&self.folder.join(NOTES), &to_json(notes))
+    }
+
+    pub fn broken(&self) -> Option<&FolderError> {
+        self.broken.get()
+    }
+
+    fn append(&self, file: &Mutex<File>, name: &str, row: &impl Serialize) {
+        let mut line = serde_json::to_vec(row).unwrap_or_default();
+        line.push(b'\n');
+        let mut file = file.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Err(error) = file.write_all(&line) {
+            let _ = self
+                .broken
+                .set(write_failed(&self.folder.join(name))(error));
+        }
+    }
+}

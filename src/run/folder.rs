@@ -1,0 +1,121 @@
+//! The results folder of one run.
+
+use super::time_stamp::time_stamp;
+use serde::Serialize;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+pub const SCENARIO: &str = "scenario.yml";
+pub const RESULT: &str = "result.json";
+
+#[derive(Debug, thiserror::Error)]
+pub enum FolderError {
+    #[error("cannot write {}: {source}{}", path.display(), remedy(source))]
+    Write { path: PathBuf, source: io::Error },
+    #[error("cannot read {}: {source}", path.display())]
+    Read { path: PathBuf, source: io::Error },
+    #[error("{}:{line}: this row is not what a run writes: {reason}", path.display())]
+    Row {
+        path: PathBuf,
+        line: usize,
+        reason: String,
+    },
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull => "; free some space, or choose another folder with --results",
+        io::ErrorKind::PermissionDenied => "; choose another folder with --results",
+        _ => "",
+    }
+}
+
+/// `results/<scenario>/<time>-<seed>/`.
+#[derive(Clone, Debug)]
+pub struct RunFolder {
+    pub path: PathBuf,
+}
+
+impl RunFolder {
+    pub fn create(
+        results: &Path,
+        scenario: &str,
+        seed: u64,
+        text: &str,
+    ) -> Result<RunFolder, FolderError> {
+        let parent = results.join(scenario);
+        fs::create_dir_all(&parent).map_err(write_failed(&parent))?;
+        let stamp = time_stamp(SystemTime::now());
+        let mut path = parent.join(format!("{stamp}-{seed}"));
+        // Two runs in one millisecond: bounded, since each try is another name.
+        for attempt in 2..100 {
+            match fs::create_dir(&path) {
+                Ok(()) => break,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    path = parent.join(format!("{stamp}-{seed}-{attempt}"));
+                }
+                Err(error) => return Err(write_failed(&path)(error)),
+            }
+        }
+        let folder = RunFolder { path };
+        folder.write(SCENARIO, text.as_bytes())?;
+        folder.point_latest(&parent)?;
+        Ok(folder)
+    }
+
+    /// Whole or not at all: under another name first, then moved.
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<(), FolderError> {
+        write_whole(&self.path.join(name), content)
+    }
+
+    pub fn case(&self, case: &str) -> PathBuf {
+        self.path.join(case)
+    }
+
+    fn point_latest(&self, parent: &Path) -> Result<(), FolderError> {
+        let (latest, new) = (parent.join("latest"), parent.join(".latest.new"));
+        let target = self.path.file_name().unwrap_or_default();
+        let _ = fs::remove_file(&new);
+        std::os::unix::fs::symlink(target, &new).map_err(write_failed(&new))?;
+        fs::rename(&new, &latest).map_err(write_failed(&latest))
+    }
+}
+
+/// Pretty, with sorted keys and a newline at the end, so that a plain `diff`
+/// of two results is short.
+pub fn to_json(value: &impl Serialize) -> Vec<u8> {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    let mut bytes = serde_json::to_vec_pretty(&value).unwrap_or_default();
+    bytes.push(b'\n');
+    bytes
+}
+
+pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), FolderError> {
+    let new = path.with_extension("new");
+    let written = fs::write(&new, content).and_then(|()| fs::rename(&new, path));
+    written.map_err(|source| {
+        let _ = fs::remove_file(&new);
+        write_failed(path)(source)
+    })
+}
+
+pub fn write_failed(path: &Path) -> impl FnOnce(io::Error) -> FolderError {
+    let path = path.to_owned();
+    |source| FolderError::Write { path, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_run_is_the_latest() {
+        let results = tempfile::tempdir().unwrap();
+        RunFolder::create(results.path(), "s", 1, "text").unwrap();
+        let second = RunFolder::create(results.path(), "s", 1, "text").unwrap();
+        let latest = fs::canonicalize(results.path().join("s/latest")).unwrap();
+        assert_eq!(latest, fs::canonicalize(&second.path).unwrap());
+    }
+}

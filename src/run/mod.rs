@@ -1,0 +1,108 @@
+//! A run, phase by phase: prepare → for each case: start, drive, heal,
+//! collect, clean, judge → write the result. Whatever happens on the way, what
+//! was started is healed and removed.
+
+mod case;
+mod collect;
+mod drive;
+mod evidence;
+mod folder;
+mod nodes;
+mod outcome;
+mod recorded;
+mod time_stamp;
+mod workers;
+
+pub use folder::{FolderError, RESULT, RunFolder, SCENARIO, to_json};
+pub use outcome::{CaseOutcome, RunOutcome, judge_case};
+
+use crate::cluster::{ClusterError, Runtime, Topology};
+use crate::progress::Progress;
+use crate::scenario::Scenario;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use tokio_util::sync::CancellationToken;
+
+/// What is to be run, and how.
+pub struct RunRequest<'a> {
+    pub scenario: &'a Scenario,
+    pub topology: &'a Topology,
+    /// Only this case.
+    pub case: Option<&'a str>,
+    pub seed: u64,
+    /// Leave the containers for looking at.
+    pub keep: bool,
+    pub results: PathBuf,
+    /// A defect switched on in a test build, by name.
+    pub mutant: Option<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    #[error("interrupted; everything was healed and removed")]
+    Interrupted,
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error("{what} ended in the middle of the run\n{log}")]
+    ServiceEnded { what: String, log: String },
+    #[error("the resource could not be asked for {what}: {reason}")]
+    Resource { what: String, reason: String },
+    #[error("compose topology: {0}")]
+    Topology(String),
+    #[error("{first}\nand then, cleaning up: {then}")]
+    AndThen {
+        first: Box<RunError>,
+        then: Box<RunError>,
+    },
+}
+
+/// Runs every case of the scenario and writes the result of each before the
+/// next one starts.
+pub async fn run(
+    request: &RunRequest<'_>,
+    runtime: &dyn Runtime,
+    progress: &dyn Progress,
+    interrupt: &CancellationToken,
+) -> Result<RunOutcome, RunError> {
+    let environment = stop_at(interrupt, prepare(request, runtime, progress)).await?;
+    let scenario = request.scenario;
+    let folder = RunFolder::create(
+        &request.results,
+        &scenario.name,
+        request.seed,
+        &scenario.text,
+    )?;
+    let mut outcome = RunOutcome::new(request, environment, folder.path.clone());
+    let chosen = |name: &str| request.case.is_none_or(|only| only == name);
+    for case in scenario.cases.iter().filter(|case| chosen(&case.name)) {
+        let ran = case::run_case(request, case, &folder, runtime, progress, interrupt).await?;
+        outcome.cases.push(ran);
+        folder.write(RESULT, &to_json(&crate::report::json::result(&outcome)))?;
+    }
+    Ok(outcome)
+}
+
+async fn prepare(
+    request: &RunRequest<'_>,
+    runtime: &dyn Runtime,
+    progress: &dyn Progress,
+) -> Result<BTreeMap<String, String>, RunError> {
+    for leftover in runtime.sweep().await? {
+        progress.say(&format!("removed {leftover}, left behind by a run that was killed"));
+    }
+    Ok(runtime.prepare(request.topology, progress).await?)
+}
+
+/// Gives up what is under way when somebody interrupts.
+async fn stop_at<T>(
+    interrupt: &CancellationToken,
+    work: impl Future<Output = Result<T, RunError>>,
+) -> Result<T, RunError> {
+    tokio::select! {
+        biased;
+        () = interrupt.cancelled() => Err(RunError::Interrupted),
+        done = work => done,
+    }
+}

@@ -1,0 +1,80 @@
+//! The workers of a case: their consoles read into happenings, their gates opened.
+
+use super::drive::Happening;
+use crate::cluster::{Console, ConsoleLine};
+use crate::model::{Event, Gate};
+use std::collections::BTreeMap;
+use std::pin::Pin;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+/// Lines of stderr kept for the message about a worker that ended too early.
+const LAST_LINES: usize = 8;
+
+/// The open stdin of every worker. Dropping it ends them.
+#[derive(Default)]
+pub struct Workers {
+    stdin: BTreeMap<String, Pin<Box<dyn AsyncWrite + Send>>>,
+}
+
+impl Workers {
+    /// Takes a worker's console: its events become happenings until it ends.
+    pub fn add(&mut self, name: &str, console: Console, happenings: mpsc::Sender<Happening>) {
+        self.stdin.insert(name.to_owned(), console.stdin);
+        let worker = name.to_owned();
+        // The task ends with the worker's output, or with whoever reads the happenings.
+        tokio::spawn(read_lines(worker, console.lines, happenings));
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &String> {
+        self.stdin.keys()
+    }
+
+    /// Writes the `go` line. A stopped worker finds it when it is continued.
+    pub async fn open(&mut self, worker: &str, gate: Gate, round: u32) -> std::io::Result<()> {
+        let Some(stdin) = self.stdin.get_mut(worker) else {
+            return Ok(());
+        };
+        let line = format!("{{\"go\":\"{gate}\",\"round\":{round}}}\n");
+        stdin.write_all(line.as_bytes()).await?;
+        stdin.flush().await
+    }
+}
+
+async fn read_lines(
+    worker: String,
+    mut lines: mpsc::Receiver<ConsoleLine>,
+    happenings: mpsc::Sender<Happening>,
+) {
+    let mut last_lines: Vec<String> = Vec::new();
+    while let Some(line) = lines.recv().await {
+        let happening = match line {
+            ConsoleLine::Out(line) => match serde_json::from_str::<Event>(&line) {
+                Ok(mut event) => {
+                    event.worker = worker.clone();
+                    Happening::Worker(event)
+                }
+                Err(error) => Happening::NotAnEvent {
+                    worker: worker.clone(),
+                    line,
+                    reason: error.to_string(),
+                },
+            },
+            ConsoleLine::Err(line) => {
+                last_lines.push(line);
+                let surplus = last_lines.len().saturating_sub(LAST_LINES);
+                last_lines.drain(..surplus);
+                continue;
+            }
+        };
+        if happenings.send(happening).await.is_err() {
+            return;
+        }
+    }
+    let ended = Happening::WorkerEnded {
+        worker,
+        stderr: last_lines.join("\n"),
+    };
+    // Nobody listens any more once the case is over.
+    let _ = happenings.send(ended).await;
+}
