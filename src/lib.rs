@@ -1,3 +1,4 @@
+pub mod checker;
 pub mod clock;
 pub mod cluster;
 pub mod fault;

@@ -1,0 +1,56 @@
+//! Pure judges: a record goes in, a judgement comes out.
+//!
+//! Nothing here reads a file, asks a clock or knows a lock server, so a run can
+//! be judged again on any machine, as often as anybody likes.
+//!
+//! Three things are kept apart, because mixing them accuses the innocent: what
+//! the resource's own log proves (violations), what the workers believed about
+//! their holds (overlaps), and what the record cannot tell (doubts).
+
+mod acknowledged;
+mod completeness;
+mod counts;
+mod explain;
+mod fates;
+mod fault_doubts;
+mod hold_book;
+mod holds;
+mod log_rules;
+mod names;
+mod overlap;
+mod positions;
+mod verdict;
+
+pub use verdict::verdict;
+
+use crate::model::{CaseRecord, Judgement};
+use names::Names;
+use positions::Positions;
+
+/// Says what happened in a case, without knowing what was expected of it.
+pub fn judge(record: &CaseRecord) -> Judgement {
+    let names = Names::from_history(&record.history);
+    let holds = holds::from_history(&record.history);
+    let positions = Positions::of(&record.log);
+
+    let mut violations = log_rules::violations(&record.log, &names);
+    let acknowledged = acknowledged::judge(record, &positions, &names);
+    violations.extend(acknowledged.violations);
+    violations.sort_by_key(|violation| (violation.row, violation.kind));
+
+    let mut doubts = completeness::doubts(record, &positions);
+    doubts.extend(acknowledged.doubts);
+
+    let overlaps = overlap::overlaps(&holds);
+    let tally = counts::tally(&record.log, &holds, &overlaps, &names);
+    let stories = explain::stories(record, &violations, &holds, &positions, &names);
+
+    Judgement {
+        violations,
+        overlaps,
+        counts: tally.counts,
+        stories,
+        doubts,
+        last_writers: tally.last_writers,
+    }
+}
