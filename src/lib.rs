@@ -1,2 +1,4 @@
 pub mod clock;
+pub mod dlock;
 pub mod model;
+pub mod worker;

@@ -4,6 +4,7 @@
 //! a container, a lock server or a clock.
 
 mod case;
+mod duration;
 mod event;
 mod expectation;
 mod fault;
@@ -13,6 +14,7 @@ mod token;
 mod verdict;
 
 pub use case::CaseRecord;
+pub use duration::{format_duration, parse_duration};
 pub use event::{Event, EventKind, Gate, ReleaseOutcome, Step};
 pub use expectation::{CountRange, Expectations, Fence};
 pub use fault::{FaultKind, FaultRow, FaultStage};
