@@ -1,9 +1,14 @@
 pub mod checker;
+pub mod cli;
 pub mod clock;
 pub mod cluster;
+pub mod dlock;
 pub mod fault;
 pub mod model;
 pub mod progress;
+pub mod report;
 pub mod resource;
+pub mod run;
 pub mod scenario;
+pub mod worker;
 pub mod yaml;

@@ -24,7 +24,7 @@ pub struct Nemesis {
     paused: Mutex<BTreeSet<String>>,
     /// Test builds can ask for faults that do not bite, to see that this is noticed.
     #[cfg(debug_assertions)]
-    pub sends_no_signal: bool,
+    sends_no_signal: bool,
 }
 
 impl Nemesis {
@@ -37,6 +37,16 @@ impl Nemesis {
             #[cfg(debug_assertions)]
             sends_no_signal: false,
         }
+    }
+
+    /// The defect by name: faults are asked for, and no signal is sent.
+    #[cfg(debug_assertions)]
+    pub const MUTANT: &str = "nemesis-sends-no-signal";
+
+    #[cfg(debug_assertions)]
+    pub fn sending_no_signal(mut self) -> Nemesis {
+        self.sends_no_signal = true;
+        self
     }
 
     /// SIGSTOP, proven when every thread of the target was seen in state T.

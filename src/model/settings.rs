@@ -1,5 +1,6 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
 /// Whether the resource compares tokens. Off is the unsafe baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -61,5 +62,35 @@ impl fmt::Display for Backend {
         f.write_str(match self {
             Backend::Redis => "redis",
         })
+    }
+}
+
+/// Reads one of a few words, as its `Display` writes it.
+fn one_of<T: Copy + fmt::Display>(text: &str, all: &[T]) -> Result<T, String> {
+    let found = all.iter().find(|one| one.to_string() == text);
+    found.copied().ok_or_else(|| {
+        let words: Vec<String> = all.iter().map(T::to_string).collect();
+        format!("not one of: {}", words.join(", "))
+    })
+}
+
+impl FromStr for Fence {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Fence, String> {
+        one_of(text, &Fence::ALL)
+    }
+}
+
+impl FromStr for OnLost {
+    type Err = String;
+    fn from_str(text: &str) -> Result<OnLost, String> {
+        one_of(text, &OnLost::ALL)
+    }
+}
+
+impl FromStr for Backend {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Backend, String> {
+        one_of(text, &Backend::ALL)
     }
 }

@@ -95,12 +95,18 @@ impl Drive<'_> {
             }
             if let Some(FolderError::Write { path, source }) = self.evidence.broken() {
                 let source = std::io::Error::new(source.kind(), source.to_string());
-                return Err(FolderError::Write { path: path.clone(), source }.into());
+                return Err(FolderError::Write {
+                    path: path.clone(),
+                    source,
+                }
+                .into());
             }
         }
         if state.gaps.is_empty() {
             let never = state.timeline.awaited();
-            let never = never.iter().map(|trigger| format!("`{trigger}` never came"));
+            let never = never
+                .iter()
+                .map(|trigger| format!("`{trigger}` never came"));
             state.gaps.extend(never);
         }
         Ok(state.gaps)

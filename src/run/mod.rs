@@ -90,7 +90,9 @@ async fn prepare(
     progress: &dyn Progress,
 ) -> Result<BTreeMap<String, String>, RunError> {
     for leftover in runtime.sweep().await? {
-        progress.say(&format!("removed {leftover}, left behind by a run that was killed"));
+        progress.say(&format!(
+            "removed {leftover}, left behind by a run that was killed"
+        ));
     }
     Ok(runtime.prepare(request.topology, progress).await?)
 }

@@ -29,11 +29,14 @@ impl CaseNodes {
     pub fn new(request: &RunRequest<'_>, case: &Case) -> Result<CaseNodes, RunError> {
         let topology = request.topology;
         let template = topology.services.get(WORKER_TEMPLATE).ok_or_else(|| {
-            RunError::Topology(format!("there is no service `{WORKER_TEMPLATE}` to start workers from"))
+            RunError::Topology(format!(
+                "there is no service `{WORKER_TEMPLATE}` to start workers from"
+            ))
         })?;
         let setting = |name: &str| {
             let value = template.environment.get(name);
-            value.ok_or_else(|| RunError::Topology(format!("the worker's environment needs {name}")))
+            value
+                .ok_or_else(|| RunError::Topology(format!("the worker's environment needs {name}")))
         };
         let resource = endpoint(setting("FENCEPOST_RESOURCE")?.trim_start_matches("http://"))?;
         let lock_servers = setting("FENCEPOST_ENDPOINTS")?
@@ -43,7 +46,8 @@ impl CaseNodes {
         let services = topology.started().map(|(name, service)| {
             let mut node = node(name, service);
             if name == RESOURCE {
-                node.environment.extend(resource_settings(request, case.fence));
+                node.environment
+                    .extend(resource_settings(request, case.fence));
             }
             node
         });
@@ -84,7 +88,10 @@ fn endpoint(text: &str) -> Result<Endpoint, RunError> {
 
 fn resource_settings(request: &RunRequest<'_>, fence: Fence) -> Vec<(String, String)> {
     let mut settings = vec![("FENCEPOST_FENCE".to_owned(), fence.to_string())];
-    let mutant = request.mutant.iter().filter(|name| name.starts_with("resource-"));
+    let mutant = request
+        .mutant
+        .iter()
+        .filter(|name| name.starts_with("resource-"));
     settings.extend(mutant.map(|name| ("FENCEPOST_MUTANT".to_owned(), name.clone())));
     settings
 }

@@ -20,11 +20,14 @@ const RESOURCE: &str = "resource";
 const RESOURCE_EVENTS: [&str; 2] = ["write_accepted", "write_rejected"];
 const FAULT_EVENTS: [&str; 2] = ["paused", "resumed"];
 
-/// What a scenario may refer to outside of its own file: topologies, each with
-/// the names of its services.
-#[derive(Clone, Debug, Default)]
-pub struct Surroundings {
-    pub topologies: BTreeMap<String, Vec<String>>,
+/// What a scenario may refer to outside of its own file.
+#[derive(Clone, Debug)]
+pub enum Surroundings {
+    /// The topologies there are, each with the names of its services.
+    Topologies(BTreeMap<String, Vec<String>>),
+    /// A recorded run: its scenario was valid where it ran, and the topologies
+    /// of then are not here to be asked.
+    Recorded,
 }
 
 pub fn validate(
@@ -62,10 +65,29 @@ struct Check<'a> {
 impl Check<'_> {
     fn names(&self, file: &Path, surroundings: &Surroundings, report: &mut Report) {
         let name = &self.draft.name;
-        let stem = file.file_stem().and_then(|stem| stem.to_str());
         if !is_plain_name(&name.value) {
             report.add(name.place, plain_name_needed(&name.value));
-        } else if stem.is_some_and(|stem| stem != name.value) {
+        }
+        if let Surroundings::Topologies(topologies) = surroundings {
+            self.file_name(file, report);
+            self.topology(topologies, report);
+        }
+        for worker in &self.draft.workers {
+            if !is_plain_name(&worker.name.value) {
+                report.add(worker.name.place, plain_name_needed(&worker.name.value));
+            }
+        }
+        for case in &self.draft.cases {
+            if !is_plain_name(&case.name.value) {
+                report.add(case.name.place, plain_name_needed(&case.name.value));
+            }
+        }
+    }
+
+    fn file_name(&self, file: &Path, report: &mut Report) {
+        let name = &self.draft.name;
+        let stem = file.file_stem().and_then(|stem| stem.to_str());
+        if stem.is_some_and(|stem| stem != name.value) {
             let message = format!(
                 "the scenario is called `{}` and its file `{}`; give both one name",
                 name.value,
@@ -73,28 +95,22 @@ impl Check<'_> {
             );
             report.add(name.place, message);
         }
+    }
+
+    fn topology(&self, topologies: &BTreeMap<String, Vec<String>>, report: &mut Report) {
         let topology = &self.draft.topology;
-        let services = surroundings.topologies.get(&topology.value);
-        if services.is_none() {
-            let known = surroundings.topologies.keys().map(String::as_str);
+        let Some(services) = topologies.get(&topology.value) else {
+            let known = topologies.keys().map(String::as_str);
             report.unknown(topology.place, "topology", &topology.value, known);
-        }
-        let taken = |name: &String| services.is_some_and(|all| all.contains(name));
+            return;
+        };
         for worker in &self.draft.workers {
-            let name = &worker.name;
-            if !is_plain_name(&name.value) {
-                report.add(name.place, plain_name_needed(&name.value));
-            } else if taken(&name.value) || name.value == RESOURCE {
+            if services.contains(&worker.name.value) {
                 let message = format!(
                     "`{}` is a service of the topology; call the worker something else",
-                    name.value
+                    worker.name.value
                 );
-                report.add(name.place, message);
-            }
-        }
-        for case in &self.draft.cases {
-            if !is_plain_name(&case.name.value) {
-                report.add(case.name.place, plain_name_needed(&case.name.value));
+                report.add(worker.name.place, message);
             }
         }
     }

@@ -1,0 +1,66 @@
+use super::exit::{Exit, Failure};
+use super::progress::wants_color;
+use crate::report::{json, terminal};
+use crate::run::{RESULT, RunOutcome, SCENARIO};
+use crate::scenario::{Surroundings, load_file};
+use clap::Args;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+pub struct Check {
+    /// The folder of a run, such as results/pause-gt-ttl/latest
+    run: PathBuf,
+}
+
+impl Check {
+    pub fn execute(self) -> Result<Exit, Failure> {
+        let scenario_file = self.run.join(SCENARIO);
+        if !scenario_file.is_file() {
+            let run = self.run.display();
+            return Err(Failure::usage(format!(
+                "{run} is not the folder of a run: it has no {SCENARIO}"
+            )));
+        }
+        let scenario = load_file(&scenario_file, &Surroundings::Recorded)?;
+        let recorded = read_result(&self.run)?;
+        let stable = recorded.as_ref().map(|result| &result["stable"]);
+        let seed = stable.and_then(|stable| stable["seed"].as_u64());
+        let mutant = stable.and_then(|stable| stable["mutant"].as_str());
+        let mut outcome = RunOutcome::recorded(&scenario, seed.unwrap_or_default(), &self.run)?;
+        outcome.mutant = mutant.map(str::to_owned);
+        print!("{}", terminal::screen(&outcome, wants_color()));
+        match stable {
+            None => println!("the run ended before it wrote a result"),
+            Some(stable) if *stable != json::stable(&outcome) => {
+                println!(
+                    "this differs from what {RESULT} says: {}",
+                    stable["verdict"]
+                );
+            }
+            Some(_) => println!("the same as recorded in {RESULT}"),
+        }
+        Ok(outcome.verdict().into())
+    }
+}
+
+fn read_result(run: &Path) -> Result<Option<Value>, Failure> {
+    let path = run.join(RESULT);
+    let Ok(bytes) = std::fs::read(&path) else {
+        return Ok(None);
+    };
+    let result: Value = serde_json::from_slice(&bytes)
+        .map_err(|error| Failure::usage(format!("{} is not a result: {error}", path.display())))?;
+    match result["schema_version"].as_u64() {
+        Some(version) if version == u64::from(json::SCHEMA_VERSION) => Ok(Some(result)),
+        Some(version) => Err(Failure::usage(format!(
+            "{} has schema version {version}; this program reads {}",
+            path.display(),
+            json::SCHEMA_VERSION
+        ))),
+        None => Err(Failure::usage(format!(
+            "{} is not a result of fencepost: it has no schema_version",
+            path.display()
+        ))),
+    }
+}

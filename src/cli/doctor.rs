@@ -1,0 +1,95 @@
+use super::exit::{Exit, Failure};
+use super::home::Home;
+use crate::cluster::docker::{Engine, images};
+
+/// One thing that a run needs or likes, and how it is here.
+enum Finding {
+    Good(String),
+    /// A run mends it by itself.
+    Later(String),
+    /// Nice to have.
+    Hint(String),
+    Missing(String),
+}
+
+pub async fn execute(home: Result<Home, Failure>) -> Result<Exit, Failure> {
+    let mut findings = vec![platform()];
+    match Engine::connect().await {
+        Ok(engine) => {
+            let about = &engine.about;
+            findings.push(Finding::Good(format!(
+                "Docker Engine {} at {}, API {}",
+                about.version, about.host, about.api
+            )));
+            match &home {
+                Ok(home) => findings.extend(images_of(&engine, home).await?),
+                Err(failure) => findings.push(Finding::Missing(failure.to_string())),
+            }
+        }
+        Err(error) => findings.push(Finding::Missing(error.to_string())),
+    }
+    findings.push(bootstrap());
+    findings.push(just());
+    let mut exit = Exit::AsExpected;
+    for finding in findings {
+        let (mark, text) = match finding {
+            Finding::Good(text) => ("ok      ", text),
+            Finding::Later(text) => ("later   ", text),
+            Finding::Hint(text) => ("hint    ", text),
+            Finding::Missing(text) => {
+                exit = Exit::Unavailable;
+                ("MISSING ", text)
+            }
+        };
+        println!("{mark}{}", text.replace('\n', "\n        "));
+    }
+    Ok(exit)
+}
+
+fn platform() -> Finding {
+    let here = format!("{} on {}", std::env::consts::OS, std::env::consts::ARCH);
+    match std::env::consts::OS {
+        "linux" => Finding::Good(here),
+        _ => Finding::Missing(format!(
+            "{here}: the program packs itself into an image, and that takes Linux; run it in a Linux container or VM"
+        )),
+    }
+}
+
+async fn images_of(engine: &Engine, home: &Home) -> Result<Vec<Finding>, Failure> {
+    let mut findings = Vec::new();
+    for (name, topology) in home.topologies()? {
+        let missing = images::missing(engine, &topology).await?;
+        findings.push(match missing.is_empty() {
+            true => Finding::Good(format!("images of the topology {name}")),
+            false => Finding::Later(format!(
+                "images of the topology {name}: {} (made by the next run, or now: fencepost images)",
+                missing.join(", ")
+            )),
+        });
+    }
+    Ok(findings)
+}
+
+fn bootstrap() -> Finding {
+    match images::bootstrap_tool() {
+        Ok(path) => Finding::Good(format!("mmdebstrap at {}", path.display())),
+        Err(_) if nix::unistd::geteuid().is_root() => Finding::Later(
+            "mmdebstrap: installed by the first run that cannot pull a base image".to_owned(),
+        ),
+        Err(remedy) => Finding::Hint(format!(
+            "mmdebstrap is not here; it is needed only where no base image can be pulled\n{remedy}"
+        )),
+    }
+}
+
+fn just() -> Finding {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|folder| folder.join("just").is_file());
+    match found {
+        true => Finding::Good("just".to_owned()),
+        false => Finding::Hint(
+            "just is not here; the recipes only call cargo\nrun: cargo install just".to_owned(),
+        ),
+    }
+}

@@ -1,0 +1,118 @@
+//! The command line: arguments in, an exit code out. One file per command.
+
+mod check;
+mod clean;
+mod doctor;
+mod exit;
+mod home;
+mod images;
+mod interrupt;
+mod list;
+mod plan;
+mod progress;
+mod resource;
+mod run;
+mod validate;
+mod worker;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+use exit::{Exit, Failure};
+use home::Home;
+use std::future::Future;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Proves with real containers whether a distributed lock is safe.
+///
+/// Exit codes: 0 as expected, 1 not as expected, 2 inconclusive, 64 wrong usage
+/// or invalid scenario, 69 Docker or a needed program is not there, 70 the
+/// harness itself failed or left something behind, 130 interrupted.
+#[derive(Parser)]
+#[command(name = "fencepost", version, disable_help_subcommand = true)]
+struct Arguments {
+    /// The folder with scenarios/ and compose/ [default: this one or the nearest above it]
+    #[arg(long, global = true, env = "FENCEPOST_HOME", value_name = "DIR")]
+    home: Option<PathBuf>,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start what a scenario needs, run it, heal, collect, judge, report, clean up
+    Run(run::Run),
+    /// Show the scenarios there are
+    List,
+    /// Show what a run would do, step by step, without doing it
+    Plan(plan::Plan),
+    /// Check scenario and compose files, all errors at once, without Docker
+    Validate(validate::Validate),
+    /// Print the JSON Schema of a scenario file, for editors
+    Schema,
+    /// Judge a recorded run again, without Docker
+    Check(check::Check),
+    /// Build or fetch the images that the topologies need
+    Images,
+    /// Say what is missing on this machine, and the command that mends it
+    Doctor,
+    /// Remove everything that earlier runs left behind or kept
+    Clean(clean::Clean),
+    /// The worker role: acquire, write, release, told in JSON lines
+    Worker(crate::worker::WorkerTask),
+    /// The resource role: an HTTP service that enforces fencing tokens
+    Resource(resource::Resource),
+}
+
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let asked_for = matches!(
+                error.kind(),
+                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+            );
+            // A closed pipe is no reason to fail.
+            let _ = error.print();
+            return match asked_for {
+                true => Exit::AsExpected.into(),
+                false => Exit::Usage.into(),
+            };
+        }
+    };
+    match dispatch(arguments) {
+        Ok(exit) => exit.into(),
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            failure.exit.into()
+        }
+    }
+}
+
+fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
+    let home = || Home::find(arguments.home.as_deref());
+    match arguments.command {
+        Command::Run(command) => block_on(command.execute(home()?)),
+        Command::List => list::execute(&home()?),
+        Command::Plan(command) => command.execute(&home()?),
+        Command::Validate(command) => command.execute(&home()?),
+        Command::Schema => {
+            println!("{:#}", crate::scenario::schema());
+            Ok(Exit::AsExpected)
+        }
+        Command::Check(command) => command.execute(),
+        Command::Images => block_on(images::execute(home()?)),
+        Command::Doctor => block_on(doctor::execute(home())),
+        Command::Clean(command) => block_on(command.execute()),
+        Command::Worker(task) => worker::execute(task),
+        Command::Resource(command) => block_on(command.execute()),
+    }
+}
+
+fn block_on(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
+    let runtime = tokio::runtime::Runtime::new().map_err(Failure::harness)?;
+    let result = runtime.block_on(work);
+    // Nothing that still hangs in the background may hold the exit up.
+    runtime.shutdown_background();
+    result
+}

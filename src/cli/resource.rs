@@ -1,0 +1,65 @@
+use super::exit::{Exit, Failure};
+use crate::model::Fence;
+use crate::resource::{self, Config};
+use clap::Args;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+
+#[derive(Args)]
+pub struct Resource {
+    /// Where to listen; port 0 lets the system choose
+    #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
+    listen: SocketAddr,
+    /// Where the log of all writes is kept
+    #[arg(long, default_value = "resource-data", value_name = "DIR")]
+    data: PathBuf,
+    /// Compare fencing tokens (on), or be the unsafe baseline (off)
+    #[arg(
+        long,
+        env = "FENCEPOST_FENCE",
+        default_value = "on",
+        value_name = "on|off"
+    )]
+    fence: Fence,
+    /// Switch a defect on, to see that it is caught
+    #[cfg(debug_assertions)]
+    #[arg(long, hide = true, env = "FENCEPOST_MUTANT")]
+    mutant: Option<String>,
+}
+
+impl Resource {
+    pub async fn execute(self) -> Result<Exit, Failure> {
+        let listener = TcpListener::bind(self.listen).await.map_err(|error| {
+            Failure::harness(format!("cannot listen on {}: {error}", self.listen))
+        })?;
+        let address = listener.local_addr().map_err(Failure::harness)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::harness)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(Failure::harness)?;
+        let shutdown = async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        };
+        println!("resource listening on {address}, fence {}", self.fence);
+        let served = resource::serve(listener, self.config()?, shutdown).await;
+        served.map_err(Failure::harness)?;
+        Ok(Exit::AsExpected)
+    }
+
+    fn config(&self) -> Result<Config, Failure> {
+        let config = Config::new(self.fence, &self.data);
+        #[cfg(debug_assertions)]
+        if let Some(name) = &self.mutant {
+            let mutant = resource::Mutant::parse(name);
+            let mutant = mutant.ok_or_else(|| Failure::usage(format!("no mutant `{name}`")))?;
+            return Ok(Config {
+                mutant: Some(mutant),
+                ..config
+            });
+        }
+        Ok(config)
+    }
+}

@@ -1,0 +1,255 @@
+use super::wait::JitterWait;
+use super::{Attempt, Lease, LockBackend, LockError, LockMetrics, LockProblem};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use uuid::Uuid;
+
+pub const MAX_KEY_BYTES: usize = 256;
+pub const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// Acquires locks from one backend: it waits, gives up at a deadline, and
+/// leaves nothing behind when it is cancelled.
+#[derive(Clone)]
+pub struct LockClient {
+    shared: Arc<Shared>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct LockSettings {
+    pub ttl: Duration,
+    /// Of the random waits between two tries.
+    pub seed: u64,
+}
+
+struct Shared {
+    backend: Arc<dyn LockBackend>,
+    ttl: Duration,
+    wait: JitterWait,
+    metrics: LockMetrics,
+}
+
+impl LockClient {
+    pub fn new(
+        backend: Arc<dyn LockBackend>,
+        settings: LockSettings,
+        metrics: LockMetrics,
+    ) -> Result<LockClient, LockError> {
+        let LockSettings { ttl, seed } = settings;
+        check_ttl(ttl).map_err(|problem| backend.error("", problem))?;
+        Ok(LockClient {
+            shared: Arc::new(Shared {
+                backend,
+                ttl,
+                wait: JitterWait::new(seed),
+                metrics,
+            }),
+        })
+    }
+
+    /// Tries until it holds the lock or the deadline has come.
+    ///
+    /// A server that is not there or does not answer is tried again like one
+    /// that says "busy": it may come back before the deadline. Dropping the
+    /// future is safe: a try that is under way is undone in the background, so
+    /// no key stays behind on a server that can be reached. Where it cannot,
+    /// the TTL frees the lock.
+    pub async fn acquire(&self, key: &str, deadline: Instant) -> Result<Lease, LockError> {
+        self.check_key(key)?;
+        let started_at = Instant::now();
+        loop {
+            let (retry_in, last) = match timeout_at(deadline, self.attempt(key, started_at)).await {
+                Ok(Ok(Outcome::Held(lease))) => return Ok(lease),
+                Ok(Ok(Outcome::Busy { retry_in })) => (Some(retry_in), None),
+                Ok(Err(error)) => (None, Some(Box::new(error.problem))),
+                Err(_) => {
+                    let problem = LockProblem::NoAnswer("the deadline came first".to_owned());
+                    (None, Some(Box::new(problem)))
+                }
+            };
+            let next_try = Instant::now() + self.shared.wait.next(retry_in);
+            if next_try >= deadline {
+                sleep_until(deadline).await;
+                self.shared.metrics.acquire_timeouts.inc();
+                let waited = started_at.elapsed();
+                let problem = LockProblem::Timeout { waited, last };
+                return Err(self.shared.backend.error(key, problem));
+            }
+            sleep_until(next_try).await;
+        }
+    }
+
+    /// One try: `None` when somebody else holds the lock.
+    pub async fn try_acquire(&self, key: &str) -> Result<Option<Lease>, LockError> {
+        self.check_key(key)?;
+        match self.attempt(key, Instant::now()).await? {
+            Outcome::Held(lease) => Ok(Some(lease)),
+            Outcome::Busy { .. } => Ok(None),
+        }
+    }
+
+    /// `started_at`: when the first of these tries was made.
+    async fn attempt(&self, key: &str, started_at: Instant) -> Result<Outcome, LockError> {
+        let Shared {
+            backend,
+            ttl,
+            metrics,
+            ..
+        } = &*self.shared;
+        // A fresh owner for each try: with a reused one, the leftover of a try
+        // whose answer was lost would look like a lock that we hold now.
+        let mut in_flight = InFlight::new(backend.clone(), key);
+        // The lease counts from before the request was sent. The server starts
+        // its own count later, so the holder gives up first.
+        let sent_at = Instant::now();
+        metrics.acquire_attempts.inc();
+        match backend.try_acquire(key, &in_flight.owner, *ttl).await {
+            Ok(Attempt::Granted { token }) => {
+                metrics.granted(token, started_at.elapsed());
+                let lease = Lease::new(
+                    backend.clone(),
+                    metrics.clone(),
+                    key.to_owned(),
+                    in_flight.settle(),
+                    token,
+                    *ttl,
+                    sent_at,
+                );
+                if lease.is_lost() {
+                    // The answer was under way for longer than the grant lives:
+                    // nobody may begin to work on that.
+                    lease.release().await;
+                    let retry_in = Duration::ZERO;
+                    return Ok(Outcome::Busy { retry_in });
+                }
+                Ok(Outcome::Held(lease))
+            }
+            Ok(Attempt::Busy { retry_in }) => {
+                in_flight.settle();
+                Ok(Outcome::Busy { retry_in })
+            }
+            Err(error) => {
+                if error.problem.may_have_happened() {
+                    // Otherwise our own ghost would be the one we wait for. If
+                    // this release fails too, the TTL is what frees the lock.
+                    let _unknown = backend.release(key, &in_flight.owner).await;
+                }
+                in_flight.settle();
+                Err(error)
+            }
+        }
+    }
+
+    fn check_key(&self, key: &str) -> Result<(), LockError> {
+        check_key(key).map_err(|problem| self.shared.backend.error(key, problem))
+    }
+}
+
+enum Outcome {
+    Held(Lease),
+    Busy { retry_in: Duration },
+}
+
+/// A try whose answer is not known yet. Dropped like that, it undoes itself.
+struct InFlight {
+    backend: Arc<dyn LockBackend>,
+    key: String,
+    owner: String,
+    settled: bool,
+}
+
+impl InFlight {
+    fn new(backend: Arc<dyn LockBackend>, key: &str) -> InFlight {
+        InFlight {
+            backend,
+            key: key.to_owned(),
+            owner: Uuid::new_v4().to_string(),
+            settled: false,
+        }
+    }
+
+    /// The answer came, and somebody else takes care of what it means.
+    fn settle(&mut self) -> String {
+        self.settled = true;
+        std::mem::take(&mut self.owner)
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if !self.settled {
+            release_in_background(
+                self.backend.clone(),
+                std::mem::take(&mut self.key),
+                std::mem::take(&mut self.owner),
+            );
+        }
+    }
+}
+
+/// Best effort, for those who cannot wait: a drop. The backend's own time
+/// limits end the task; without a runtime, the TTL has to do.
+pub(super) fn release_in_background(backend: Arc<dyn LockBackend>, key: String, owner: String) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(async move {
+            let _unknown = backend.release(&key, &owner).await;
+        });
+    }
+}
+
+fn check_key(key: &str) -> Result<(), LockProblem> {
+    if key.is_empty() {
+        return Err(LockProblem::KeyEmpty);
+    }
+    if key.len() > MAX_KEY_BYTES {
+        let length_bytes = key.len();
+        return Err(LockProblem::KeyTooLong { length_bytes });
+    }
+    if key.chars().any(char::is_control) {
+        return Err(LockProblem::KeyControlCharacter);
+    }
+    Ok(())
+}
+
+fn check_ttl(ttl: Duration) -> Result<(), LockProblem> {
+    if ttl < Duration::from_millis(1) {
+        return Err(LockProblem::TtlTooShort);
+    }
+    if ttl > MAX_TTL {
+        return Err(LockProblem::TtlTooLong { ttl });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_cannot_be_meant_are_refused() {
+        assert_eq!(check_key(""), Err(LockProblem::KeyEmpty));
+        assert_eq!(
+            check_key(&"é".repeat(129)),
+            Err(LockProblem::KeyTooLong { length_bytes: 258 })
+        );
+        assert_eq!(
+            check_key("account\n42"),
+            Err(LockProblem::KeyControlCharacter)
+        );
+        assert_eq!(check_key(&"k".repeat(MAX_KEY_BYTES)), Ok(()));
+        assert_eq!(check_key("account 42 / ü"), Ok(()));
+    }
+
+    #[test]
+    fn a_ttl_is_at_least_a_millisecond_and_at_most_a_day() {
+        assert_eq!(check_ttl(Duration::ZERO), Err(LockProblem::TtlTooShort));
+        assert_eq!(
+            check_ttl(Duration::from_micros(999)),
+            Err(LockProblem::TtlTooShort)
+        );
+        assert_eq!(check_ttl(Duration::from_millis(1)), Ok(()));
+        assert_eq!(check_ttl(MAX_TTL), Ok(()));
+        let ttl = MAX_TTL + Duration::from_millis(1);
+        assert_eq!(check_ttl(ttl), Err(LockProblem::TtlTooLong { ttl }));
+    }
+}

@@ -1,0 +1,66 @@
+use super::MAX_KEY_BYTES;
+use crate::model::format_duration;
+use std::time::Duration;
+use thiserror::Error;
+
+/// What went wrong, on which lock and where.
+#[derive(Clone, Debug, Error)]
+#[error("{backend} lock {key:?} on {node}: {problem}")]
+pub struct LockError {
+    pub backend: &'static str,
+    pub node: String,
+    pub key: String,
+    #[source]
+    pub problem: LockProblem,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LockProblem {
+    #[error("{address:?} is no address of a server: {reason} (write host:port)")]
+    BadAddress { address: String, reason: String },
+    #[error("the key is empty; name what the lock protects")]
+    KeyEmpty,
+    #[error("the key has {length_bytes} bytes; at most {MAX_KEY_BYTES} are allowed")]
+    KeyTooLong { length_bytes: usize },
+    #[error("the key holds a control character")]
+    KeyControlCharacter,
+    #[error("a TTL below a millisecond would end before anybody could hold the lock")]
+    TtlTooShort,
+    #[error("a TTL of {} is beyond a day; a lock that long is a stuck one", format_duration(*.ttl))]
+    TtlTooLong { ttl: Duration },
+    /// No connection, so nothing was asked and nothing can have happened.
+    #[error("no connection: {0}")]
+    Unreachable(String),
+    /// Asked, and not answered: whether it took effect is unknown.
+    #[error("no answer: {0}")]
+    NoAnswer(String),
+    /// Answered in a way that is not this protocol.
+    #[error("not a usable answer: {0}")]
+    BadAnswer(String),
+    /// The server understood and said no.
+    #[error("refused: {0}")]
+    Refused(String),
+    #[error("not acquired within {} ms{}", .waited.as_millis(), last_words(.last))]
+    Timeout {
+        waited: Duration,
+        /// Why the last try failed; absent when it was answered with "busy".
+        last: Option<Box<LockProblem>>,
+    },
+}
+
+impl LockProblem {
+    /// Whether the request may have taken effect all the same.
+    pub fn may_have_happened(&self) -> bool {
+        matches!(
+            self,
+            LockProblem::NoAnswer(_) | LockProblem::BadAnswer(_) | LockProblem::Refused(_)
+        )
+    }
+}
+
+fn last_words(last: &Option<Box<LockProblem>>) -> String {
+    match last {
+        Some(problem) => format!("; at last: {problem}"),
+        None => "; somebody else holds it".to_owned(),
+    }
+}

@@ -1,0 +1,233 @@
+use super::observed::{Next, Observed};
+use super::redis_link::{client, connect_problem_of, problem_of};
+use super::{LockError, LockProblem};
+use crate::clock::raw_monotonic_ns;
+use crate::model::{FencingToken, LockEvent};
+use futures_util::StreamExt;
+use redis::aio::{MultiplexedConnection, PubSubStream};
+use redis::{AsyncConnectionConfig, Msg, Script, cmd};
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+/// Watches one Redis as a bystander and sends what it held, for `locks.jsonl`.
+///
+/// `ready` is sent when no later grant can be missed. After `stop`, what the
+/// server had said until then is still delivered, so the receiver has to be
+/// read to its end: a full one holds the observer up. An error means that the rows
+/// are incomplete from here on: the caller has to say so in its record.
+///
+/// `expired` is when the server noticed, which for a key that nobody asks for
+/// can be a moment after its time; no grant comes in between.
+pub async fn observe_redis(
+    address: &str,
+    node_name: &str,
+    tx: mpsc::Sender<LockEvent>,
+    ready: oneshot::Sender<()>,
+    stop: CancellationToken,
+) -> Result<(), LockError> {
+    let error = |problem| LockError {
+        backend: "redis",
+        node: node_name.to_owned(),
+        key: "lock:*".to_owned(),
+        problem,
+    };
+    let mut observer = timeout(STEP_TIMEOUT, Observer::subscribe(address, node_name, tx))
+        .await
+        .unwrap_or_else(|_| {
+            Err(LockProblem::NoAnswer(
+                "subscribing took too long".to_owned(),
+            ))
+        })
+        .map_err(error)?;
+    // The caller may have stopped waiting, but the rows are still wanted.
+    let _ = ready.send(());
+    let result = observer.watch(stop).await;
+    observer.finish().await;
+    result.map_err(error)
+}
+
+/// For each step that waits for the server, not for an event.
+const STEP_TIMEOUT: Duration = Duration::from_secs(5);
+const LOCKS: &str = "__keyspace@0__:lock:";
+
+struct Observer {
+    asking: MultiplexedConnection,
+    stream: PubSubStream,
+    /// Answers to our questions come in on channels that begin with this.
+    answers: String,
+    script: Script,
+    observed: Observed,
+    tx: mpsc::Sender<LockEvent>,
+}
+
+/// Whether there is more to come.
+enum Flow {
+    On,
+    End,
+}
+
+impl Observer {
+    async fn subscribe(
+        address: &str,
+        node_name: &str,
+        tx: mpsc::Sender<LockEvent>,
+    ) -> Result<Observer, LockProblem> {
+        let client = client(address)?;
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(STEP_TIMEOUT))
+            .set_response_timeout(Some(STEP_TIMEOUT));
+        let mut asking = client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await
+            .map_err(connect_problem_of)?;
+        // K: on the key's channel. g: del and expire. $: set. x: expired. e: evicted.
+        cmd("CONFIG")
+            .arg(&["SET", "notify-keyspace-events", "Kg$xe"])
+            .query_async::<()>(&mut asking)
+            .await
+            .map_err(problem_of)?;
+        let answers = format!("fencepost:observed:{}:", Uuid::new_v4());
+        let mut pubsub = client
+            .get_async_pubsub()
+            .await
+            .map_err(connect_problem_of)?;
+        for pattern in [format!("{LOCKS}*"), format!("{answers}*")] {
+            pubsub.psubscribe(pattern).await.map_err(problem_of)?;
+        }
+        Ok(Observer {
+            asking,
+            stream: pubsub.into_on_message(),
+            answers,
+            script: Script::new(include_str!("scripts/observe.lua")),
+            observed: Observed::new(node_name),
+            tx,
+        })
+    }
+
+    /// Until the end that `stop` asks for has come through the same stream as
+    /// everything before it.
+    async fn watch(&mut self, stop: CancellationToken) -> Result<(), LockProblem> {
+        let mut end_by: Option<Instant> = None;
+        loop {
+            let message = match end_by {
+                Some(end_by) => timeout_at(end_by, self.stream.next())
+                    .await
+                    .map_err(|_| LockProblem::NoAnswer("the end did not come".to_owned()))?,
+                None => tokio::select! {
+                    message = self.stream.next() => message,
+                    () = stop.cancelled() => {
+                        self.publish_end().await?;
+                        end_by = Some(Instant::now() + STEP_TIMEOUT);
+                        continue;
+                    }
+                },
+            };
+            let message =
+                message.ok_or_else(|| LockProblem::NoAnswer("the connection ended".to_owned()))?;
+            if let Flow::End = self.heard(&message).await? {
+                return Ok(());
+            }
+        }
+    }
+
+    async fn heard(&mut self, message: &Msg) -> Result<Flow, LockProblem> {
+        let at_ns = raw_monotonic_ns();
+        let channel = message.get_channel_name();
+        let payload = String::from_utf8_lossy(message.get_payload_bytes()).into_owned();
+        if let Some(name) = channel.strip_prefix(LOCKS) {
+            let name = name.to_owned();
+            return match self.observed.notified(at_ns, untagged(&name), &payload) {
+                Next::Rows(rows) => Ok(self.send(rows).await),
+                Next::Ask => match self.ask(&name).await {
+                    Ok(()) => Ok(Flow::On),
+                    // The key holds no lock that we could read: the grant stays anonymous.
+                    Err(LockProblem::Refused(_)) => {
+                        let rows = self.observed.answered(untagged(&name), None, None);
+                        Ok(self.send(rows).await)
+                    }
+                    Err(problem) => Err(problem),
+                },
+            };
+        }
+        match channel.strip_prefix(&self.answers) {
+            Some("") => Ok(Flow::End),
+            Some(name) => {
+                let (owner, token) = read_answer(&payload);
+                let rows = self.observed.answered(untagged(name), owner, token);
+                Ok(self.send(rows).await)
+            }
+            None => Ok(Flow::On),
+        }
+    }
+
+    async fn ask(&mut self, name: &str) -> Result<(), LockProblem> {
+        let mut call = self.script.key(format!("lock:{name}"));
+        call.key(format!("fence:{name}"))
+            .arg(format!("{}{name}", self.answers));
+        call.invoke_async::<()>(&mut self.asking)
+            .await
+            .map_err(problem_of)
+    }
+
+    async fn publish_end(&mut self) -> Result<(), LockProblem> {
+        cmd("PUBLISH")
+            .arg(&[self.answers.as_str(), "end"])
+            .query_async::<()>(&mut self.asking)
+            .await
+            .map_err(problem_of)
+    }
+
+    /// A caller who dropped the receiver wants no more.
+    async fn send(&self, rows: Vec<LockEvent>) -> Flow {
+        for row in rows {
+            if self.tx.send(row).await.is_err() {
+                return Flow::End;
+            }
+        }
+        Flow::On
+    }
+
+    async fn finish(&mut self) {
+        let rows = self.observed.give_up();
+        self.send(rows).await;
+    }
+}
+
+/// Our keys carry a hash tag; a lock of another library may not.
+fn untagged(name: &str) -> &str {
+    name.strip_prefix('{')
+        .and_then(|name| name.strip_suffix('}'))
+        .unwrap_or(name)
+}
+
+fn read_answer(payload: &str) -> (Option<String>, Option<FencingToken>) {
+    let (token, owner) = match payload.split_once(' ') {
+        Some((token, owner)) => (token, Some(owner.to_owned())),
+        None => (payload, None),
+    };
+    (owner, token.parse().ok().map(FencingToken))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_names_the_token_and_the_owner_where_there_are_any() {
+        let owner = |name: &str| Some(name.to_owned());
+        assert_eq!(read_answer("7 a b"), (owner("a b"), Some(FencingToken(7))));
+        assert_eq!(read_answer("7"), (None, Some(FencingToken(7))));
+        assert_eq!(read_answer("- a"), (owner("a"), None));
+        assert_eq!(read_answer("-"), (None, None));
+    }
+
+    #[test]
+    fn a_hash_tag_is_taken_off() {
+        assert_eq!(untagged("{account-42}"), "account-42");
+        assert_eq!(untagged("{}}"), "}");
+        assert_eq!(untagged("plain"), "plain");
+    }
+}

@@ -1,0 +1,197 @@
+use crate::model::{FencingToken, LockEvent, LockEventKind};
+use std::collections::HashMap;
+
+/// Turns what a Redis says about its keys into rows of `locks.jsonl`.
+///
+/// A notification names the key and the command, not the value; the value has
+/// to be asked for, and by then it may be another's. So the rows of a key wait
+/// from a grant on until the answer stands in the same stream as the
+/// notifications. Whatever came before the answer is included in it: the
+/// counter belongs to the last of the grants that wait, the one before had one
+/// less, and the owner is the last grant's unless that hold is over already.
+/// What cannot be known is left out, never guessed.
+pub(super) struct Observed {
+    node: String,
+    keys: HashMap<String, KeyState>,
+}
+
+#[derive(Default)]
+struct KeyState {
+    owner: Option<String>,
+    token: Option<FencingToken>,
+    /// Rows since a grant that was asked about and not answered yet.
+    waiting: Vec<LockEvent>,
+    /// `SET … PX` says `set` and then `expire`; that `expire` is no renewal.
+    just_set: bool,
+}
+
+#[derive(Debug, PartialEq)]
+pub(super) enum Next {
+    /// These rows are complete.
+    Rows(Vec<LockEvent>),
+    /// Somebody has to ask who holds this key now.
+    Ask,
+}
+
+impl Observed {
+    pub(super) fn new(node: &str) -> Observed {
+        Observed {
+            node: node.to_owned(),
+            keys: HashMap::new(),
+        }
+    }
+
+    /// One notification: `command` was applied to `key`.
+    pub(super) fn notified(&mut self, at_ns: u64, key: &str, command: &str) -> Next {
+        let state = self.keys.entry(key.to_owned()).or_default();
+        let kind = match command {
+            "set" => LockEventKind::Granted,
+            "expire" if std::mem::take(&mut state.just_set) => return Next::Rows(Vec::new()),
+            "expire" => LockEventKind::Renewed,
+            "del" => LockEventKind::Released,
+            // Both took the lock away without anybody releasing it.
+            "expired" | "evicted" => LockEventKind::Expired,
+            _ => return Next::Rows(Vec::new()),
+        };
+        let granted = kind == LockEventKind::Granted;
+        state.just_set = granted;
+        let asked = !state.waiting.is_empty();
+        state.waiting.push(LockEvent {
+            at_ns,
+            node: self.node.clone(),
+            key: key.to_owned(),
+            kind,
+            owner: None,
+            token: None,
+        });
+        match (asked, granted) {
+            (true, _) => Next::Rows(Vec::new()),
+            (false, true) => Next::Ask,
+            (false, false) => Next::Rows(state.complete(None, None)),
+        }
+    }
+
+    /// What the server said about `key`, at this place in the stream; `None`s
+    /// where it said nothing.
+    pub(super) fn answered(
+        &mut self,
+        key: &str,
+        owner: Option<String>,
+        token: Option<FencingToken>,
+    ) -> Vec<LockEvent> {
+        let Some(state) = self.keys.get_mut(key) else {
+            return Vec::new();
+        };
+        state.just_set = false;
+        state.complete(owner, token)
+    }
+
+    /// Nobody will answer any more: the rows that wait, with what is known.
+    pub(super) fn give_up(&mut self) -> Vec<LockEvent> {
+        let states = self.keys.values_mut();
+        let mut rows: Vec<_> = states
+            .flat_map(|state| state.complete(None, None))
+            .collect();
+        rows.sort_by_key(|row| row.at_ns);
+        rows
+    }
+}
+
+impl KeyState {
+    fn complete(&mut self, owner: Option<String>, token: Option<FencingToken>) -> Vec<LockEvent> {
+        let mut rows = std::mem::take(&mut self.waiting);
+        let is_grant = |row: &LockEvent| row.kind == LockEventKind::Granted;
+        let mut grants_left = rows.iter().filter(|row| is_grant(row)).count() as u64;
+        for row in &mut rows {
+            if is_grant(row) {
+                grants_left -= 1;
+                self.token = token
+                    .and_then(|token| token.0.checked_sub(grants_left))
+                    .map(FencingToken);
+                // An owner is there only while the last hold lasts.
+                self.owner = owner.clone().filter(|_| grants_left == 0);
+            }
+            row.owner = self.owner.clone();
+            row.token = self.token;
+            if matches!(row.kind, LockEventKind::Released | LockEventKind::Expired) {
+                self.owner = None;
+                self.token = None;
+            }
+        }
+        rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use LockEventKind::{Expired, Granted, Released, Renewed};
+
+    fn told(rows: Vec<LockEvent>) -> Vec<(LockEventKind, Option<String>, Option<u64>)> {
+        let told = |row: LockEvent| (row.kind, row.owner, row.token.map(|token| token.0));
+        rows.into_iter().map(told).collect()
+    }
+
+    fn rows(next: Next) -> Vec<(LockEventKind, Option<String>, Option<u64>)> {
+        match next {
+            Next::Rows(rows) => told(rows),
+            Next::Ask => panic!("nothing to ask"),
+        }
+    }
+
+    fn owner(name: &str) -> Option<String> {
+        Some(name.to_owned())
+    }
+
+    #[test]
+    fn a_hold_from_its_grant_to_its_end() {
+        let mut observed = Observed::new("redis");
+        assert_eq!(observed.notified(1, "k", "set"), Next::Ask);
+        assert_eq!(rows(observed.notified(2, "k", "expire")), []);
+        assert_eq!(
+            told(observed.answered("k", owner("a"), Some(FencingToken(4)))),
+            [(Granted, owner("a"), Some(4))]
+        );
+        assert_eq!(
+            rows(observed.notified(3, "k", "expire")),
+            [(Renewed, owner("a"), Some(4))]
+        );
+        assert_eq!(
+            rows(observed.notified(4, "k", "expired")),
+            [(Expired, owner("a"), Some(4))]
+        );
+        assert_eq!(
+            rows(observed.notified(5, "k", "del")),
+            [(Released, None, None)]
+        );
+    }
+
+    #[test]
+    fn an_answer_that_came_late_is_not_given_to_the_wrong_hold() {
+        let mut observed = Observed::new("redis");
+        assert_eq!(observed.notified(1, "k", "set"), Next::Ask);
+        for (at_ns, command) in [(2, "expire"), (3, "del"), (4, "set"), (5, "expire")] {
+            assert_eq!(rows(observed.notified(at_ns, "k", command)), []);
+        }
+        assert_eq!(
+            told(observed.answered("k", owner("b"), Some(FencingToken(8)))),
+            [
+                (Granted, None, Some(7)),
+                (Released, None, Some(7)),
+                (Granted, owner("b"), Some(8)),
+            ]
+        );
+    }
+
+    #[test]
+    fn keys_do_not_wait_for_each_other() {
+        let mut observed = Observed::new("redis");
+        assert_eq!(observed.notified(1, "k", "set"), Next::Ask);
+        assert_eq!(
+            rows(observed.notified(2, "other", "del")),
+            [(Released, None, None)]
+        );
+        assert_eq!(told(observed.give_up()), [(Granted, None, None)]);
+        assert_eq!(told(observed.give_up()), []);
+    }
+}

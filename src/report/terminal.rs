@@ -1,0 +1,90 @@
+//! The final screen: verdict, explanation, and where the files are.
+
+use super::json::millis_since;
+use crate::model::{Finding, Outcome, Story};
+use crate::run::{CaseOutcome, RunOutcome};
+use std::fmt::Write;
+
+/// Stories shown per case; the result has them all.
+const STORIES_SHOWN: usize = 1;
+
+pub fn screen(run: &RunOutcome, color: bool) -> String {
+    let mut text = String::new();
+    for case in &run.cases {
+        case_screen(&mut text, case, color);
+    }
+    let as_expected = |case: &&CaseOutcome| case.verdict.outcome == Outcome::AsExpected;
+    let _ = writeln!(
+        text,
+        "{}: {} ({} of {} cases as expected)",
+        run.scenario,
+        paint(run.verdict(), color),
+        run.cases.iter().filter(as_expected).count(),
+        run.cases.len(),
+    );
+    if let Some(mutant) = &run.mutant {
+        let _ = writeln!(text, "with the defect `{mutant}` switched on");
+    }
+    let _ = writeln!(text, "results: {}", run.folder.display());
+    text
+}
+
+fn case_screen(text: &mut String, case: &CaseOutcome, color: bool) {
+    let outcome = paint(case.verdict.outcome, color);
+    let _ = writeln!(text, "{} (fence {}): {outcome}", case.name, case.fence);
+    let findings: Vec<String> = case.verdict.findings.iter().map(finding_words).collect();
+    let _ = writeln!(text, "  {}", findings.join(", "));
+    for doubt in &case.verdict.doubts {
+        let _ = writeln!(text, "  not certain: {}", doubt.replace('\n', "\n    "));
+    }
+    for story in case.judgement.stories.iter().take(STORIES_SHOWN) {
+        story_screen(text, case, story);
+    }
+    for (key, value) in &case.notes.values {
+        let value = match value {
+            serde_json::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let _ = writeln!(text, "  {key} holds {value}");
+    }
+    text.push('\n');
+}
+
+fn story_screen(text: &mut String, case: &CaseOutcome, story: &Story) {
+    let kinds: Vec<String> = story.kinds.iter().map(|kind| kind.to_string()).collect();
+    let title = match kinds.is_empty() {
+        true => "the stale write that was refused".to_owned(),
+        false => format!("violation: {}", kinds.join(", ")),
+    };
+    let _ = writeln!(text, "  {title}");
+    for step in &story.steps {
+        let seconds = millis_since(case, step.at_ns) / 1_000.0;
+        let _ = writeln!(text, "    {seconds:>7.3} s  {}", step.concrete);
+    }
+}
+
+fn finding_words(finding: &Finding) -> String {
+    let Finding {
+        what,
+        expected,
+        found,
+        outcome,
+    } = finding;
+    let what = what.replace('_', " ");
+    match outcome {
+        Outcome::AsExpected => format!("{what} {found}"),
+        _ => format!("{what} {found} where {expected} was expected"),
+    }
+}
+
+fn paint(outcome: Outcome, color: bool) -> String {
+    let code = match outcome {
+        Outcome::AsExpected => "32",
+        Outcome::Inconclusive => "33",
+        Outcome::NotAsExpected => "31",
+    };
+    match color {
+        true => format!("\u{1b}[{code}m{outcome}\u{1b}[0m"),
+        false => outcome.to_string(),
+    }
+}

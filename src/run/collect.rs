@@ -1,0 +1,83 @@
+//! After the faults are healed: the resource's whole log, its values and its
+//! metric, and what every node printed.
+
+use super::RunError;
+use super::evidence::{CaseNotes, Evidence};
+use super::nodes::CaseNodes;
+use crate::cluster::Cluster;
+use crate::model::RowOutcome;
+use crate::resource::ResourceClient;
+use futures_util::future::join_all;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
+
+pub async fn collect(
+    nodes: &CaseNodes,
+    cluster: &Arc<dyn Cluster>,
+    evidence: &Evidence,
+    notes: &mut CaseNotes,
+) -> Result<(), RunError> {
+    let (judged, ()) = tokio::join!(
+        ask_resource(nodes, cluster, evidence, notes),
+        save_logs(nodes, cluster, evidence),
+    );
+    judged
+}
+
+pub async fn resource_client(
+    nodes: &CaseNodes,
+    cluster: &Arc<dyn Cluster>,
+    deadline: Duration,
+) -> Result<ResourceClient, RunError> {
+    let resource = &nodes.resource;
+    let address = cluster.address(&resource.node, resource.port).await?;
+    let client = ResourceClient::new(&format!("http://{address}"), deadline);
+    client.map_err(|error| RunError::Resource {
+        what: "anything".to_owned(),
+        reason: error.to_string(),
+    })
+}
+
+async fn ask_resource(
+    nodes: &CaseNodes,
+    cluster: &Arc<dyn Cluster>,
+    evidence: &Evidence,
+    notes: &mut CaseNotes,
+) -> Result<(), RunError> {
+    let failed = |what: &str| {
+        let what = what.to_owned();
+        |error: crate::resource::ClientError| RunError::Resource {
+            what,
+            reason: error.to_string(),
+        }
+    };
+    let client = resource_client(nodes, cluster, ANSWER_DEADLINE).await?;
+    let log = client.log().await.map_err(failed("its log"))?;
+    evidence.complete_log(&log)?;
+    let rejections = client.stale_rejections().await;
+    notes.stale_rejections_metric = Some(rejections.map_err(failed("its metrics"))?);
+    let accepted = log.iter().filter(|row| row.outcome == RowOutcome::Accepted);
+    let keys: BTreeSet<&str> = accepted.map(|row| row.key.as_str()).collect();
+    for key in keys {
+        let stored = client.get(key).await.map_err(failed("a value"))?;
+        let value = stored.map(|stored| serde_json::json!(stored.value));
+        notes
+            .values
+            .insert(key.to_owned(), value.unwrap_or_default());
+    }
+    Ok(())
+}
+
+/// Logs help people and decide nothing, so one that cannot be had is not an error.
+async fn save_logs(nodes: &CaseNodes, cluster: &Arc<dyn Cluster>, evidence: &Evidence) {
+    let all = nodes.services.iter().chain(&nodes.workers);
+    join_all(all.map(|node| async move {
+        let text = cluster.logs(&node.name).await;
+        let text = text.unwrap_or_else(|error| format!("{error}\n"));
+        let _ = evidence.node_log(&node.name, &text);
+    }))
+    .await;
+}

@@ -1,0 +1,157 @@
+//! The worker: acquire → read → work → write → release, told in events.
+//!
+//! It is pid 1 of its container and couples to the harness by nothing but its
+//! environment, its stdout and its stdin, so a worker in another language can
+//! take its place. A harness can make it wait at gates, so that a fault falls
+//! exactly where a scenario wants it.
+//!
+//! Run it on a current-thread runtime: an injected pause blocks that one
+//! thread, and with it the watchdog, as a stopped world would.
+
+mod metrics_server;
+mod protocol;
+mod round;
+mod task;
+
+pub use task::WorkerTask;
+
+use crate::dlock::{LockClient, LockError, LockMetrics, LockSettings, RedisBackend, RedisSettings};
+use crate::model::{Backend, EventKind, Gate};
+use crate::resource::{ClientError, ResourceClient};
+use metrics_server::serve_metrics;
+use prometheus_client::registry::Registry;
+use protocol::{Emitter, Gates, stdin_lines};
+use round::Rounds;
+use std::io::{self, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// How a worker ended without an error of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WorkerEnd {
+    /// All rounds are over; each may have failed and said so.
+    Done,
+    /// Its input ended or it was asked to terminate. What was under way is
+    /// dropped: a lease is released at best in the background, else by its TTL.
+    Stopped,
+}
+
+impl WorkerEnd {
+    /// 0 when done; 2, "inconclusive", when stopped before.
+    pub fn exit_code(self) -> u8 {
+        match self {
+            WorkerEnd::Done => 0,
+            WorkerEnd::Stopped => 2,
+        }
+    }
+}
+
+#[derive(Debug, Error)]
+pub enum WorkerError {
+    #[error("the redis backend needs exactly one endpoint, and there are {0}")]
+    Endpoints(usize),
+    #[error(transparent)]
+    Lock(#[from] LockError),
+    #[error("the resource at {url:?} cannot be used: {source}")]
+    Resource { url: String, source: ClientError },
+    #[error("events cannot be written: {0}")]
+    Output(#[source] io::Error),
+    #[error("metrics cannot be served on {address}: {source}")]
+    Metrics {
+        address: SocketAddr,
+        source: io::Error,
+    },
+    #[error("SIGTERM cannot be listened for: {0}")]
+    Signal(#[source] io::Error),
+}
+
+/// The role: events to stdout, gates from stdin.
+pub async fn run(task: WorkerTask) -> Result<WorkerEnd, WorkerError> {
+    // The kernel ignores SIGTERM for pid 1 unless somebody listens.
+    let mut terminate = signal(SignalKind::terminate()).map_err(WorkerError::Signal)?;
+    tokio::select! {
+        end = run_with(task, stdin_lines(), io::stdout()) => end,
+        _ = terminate.recv() => Ok(WorkerEnd::Stopped),
+    }
+}
+
+/// The same with the ends in the caller's hands: `lines` are what stdin would
+/// say, and its closing is the end of the input.
+pub async fn run_with(
+    task: WorkerTask,
+    lines: mpsc::Receiver<String>,
+    output: impl Write + Send + 'static,
+) -> Result<WorkerEnd, WorkerError> {
+    let metrics = LockMetrics::default();
+    let locks = lock_client(&task, metrics.clone())?;
+    let resource = ResourceClient::new(&task.resource, RESOURCE_TIMEOUT).map_err(|source| {
+        let url = task.resource.clone();
+        WorkerError::Resource { url, source }
+    })?;
+    let emitter = Emitter::new(&task.worker, output);
+    let (gates, input_ended) = Gates::new(&task.gates, lines);
+    let rounds = Rounds {
+        task: &task,
+        locks: &locks,
+        resource: &resource,
+        emitter: &emitter,
+        gates: &gates,
+    };
+    tokio::select! {
+        // The rounds come first, so that a last event is not lost to an input
+        // that ends at the same moment.
+        biased;
+        result = play_all(&rounds) => {
+            result.map(|()| WorkerEnd::Done).map_err(WorkerError::Output)
+        }
+        () = input_ended => Ok(WorkerEnd::Stopped),
+        error = metrics_page(task.metrics, &metrics) => Err(error),
+    }
+}
+
+/// For one request to the resource.
+const RESOURCE_TIMEOUT: Duration = Duration::from_secs(5);
+
+async fn play_all(rounds: &Rounds<'_>) -> io::Result<()> {
+    rounds.emitter.emit(EventKind::Ready)?;
+    rounds.gates.pass(Gate::Start, 0, rounds.emitter).await?;
+    for round in 1..=rounds.task.rounds {
+        rounds.play(round).await?;
+    }
+    let rounds_played = rounds.task.rounds;
+    rounds.emitter.emit(EventKind::Done {
+        rounds: rounds_played,
+    })
+}
+
+/// Nothing is connected here: a server that is not there yet shows in the rounds.
+fn lock_client(task: &WorkerTask, metrics: LockMetrics) -> Result<LockClient, WorkerError> {
+    let backend = match task.backend {
+        Backend::Redis => match task.endpoints.as_slice() {
+            [endpoint] => RedisBackend::new(endpoint, RedisSettings::default())?,
+            endpoints => return Err(WorkerError::Endpoints(endpoints.len())),
+        },
+    };
+    let settings = LockSettings {
+        ttl: task.ttl,
+        seed: task.seed,
+    };
+    Ok(LockClient::new(Arc::new(backend), settings, metrics)?)
+}
+
+/// Completes only when the page cannot be served.
+async fn metrics_page(address: Option<SocketAddr>, metrics: &LockMetrics) -> WorkerError {
+    let Some(address) = address else {
+        return std::future::pending().await;
+    };
+    let mut registry = Registry::default();
+    metrics.register(&mut registry);
+    match serve_metrics(address, registry).await {
+        Ok(()) => std::future::pending().await,
+        Err(source) => WorkerError::Metrics { address, source },
+    }
+}

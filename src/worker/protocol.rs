@@ -1,0 +1,155 @@
+use crate::clock::raw_monotonic_ns;
+use crate::model::{Event, EventKind, Gate};
+use serde::Deserialize;
+use std::collections::HashSet;
+use std::io::{self, BufRead, Write};
+use std::sync::Mutex;
+use tokio::sync::{mpsc, watch};
+
+/// Says what the worker does: one JSON object a line, flushed.
+///
+/// It writes and does not wait asynchronously, so a line is never torn by a
+/// cancelled round; a harness that does not read holds its worker up.
+pub(super) struct Emitter {
+    worker: String,
+    out: Mutex<Box<dyn Write + Send>>,
+}
+
+impl Emitter {
+    pub(super) fn new(worker: &str, out: impl Write + Send + 'static) -> Emitter {
+        Emitter {
+            worker: worker.to_owned(),
+            out: Mutex::new(Box::new(out)),
+        }
+    }
+
+    pub(super) fn emit(&self, kind: EventKind) -> io::Result<()> {
+        let mut out = self.out.lock().expect("no writer panics in between");
+        // The time is taken under the lock, so that the lines are in its order.
+        let event = Event {
+            at_ns: raw_monotonic_ns(),
+            worker: self.worker.clone(),
+            kind,
+        };
+        let mut line = serde_json::to_vec(&event)?;
+        line.push(b'\n');
+        out.write_all(&line)?;
+        out.flush()
+    }
+}
+
+/// The gates that a `go` has opened, each for one round.
+///
+/// A `go` that comes before its gate is reached is kept.
+pub(super) struct Gates {
+    stops_at: Vec<Gate>,
+    opened: watch::Receiver<HashSet<(Gate, u32)>>,
+}
+
+impl Gates {
+    /// The gates, and the reader that opens them: it has to be polled beside
+    /// the work, and completes when the input has ended.
+    pub(super) fn new(
+        stops_at: &[Gate],
+        lines: mpsc::Receiver<String>,
+    ) -> (Gates, impl Future<Output = ()>) {
+        let (opener, opened) = watch::channel(HashSet::new());
+        let gates = Gates {
+            stops_at: stops_at.to_owned(),
+            opened,
+        };
+        (gates, read_lines(lines, opener))
+    }
+
+    /// Goes on when the gate is open; at once where the worker does not stop at it.
+    ///
+    /// The wait is for the harness and has no deadline of its own: the end of
+    /// the input ends it.
+    pub(super) async fn pass(&self, gate: Gate, round: u32, emitter: &Emitter) -> io::Result<()> {
+        if !self.stops_at.contains(&gate) {
+            return Ok(());
+        }
+        emitter.emit(EventKind::AtGate { round, gate })?;
+        let mut opened = self.opened.clone();
+        let go = opened.wait_for(|opened| opened.contains(&(gate, round)));
+        if go.await.is_err() {
+            // The reader is gone: the input has ended, and the worker with it.
+            std::future::pending::<()>().await;
+        }
+        Ok(())
+    }
+}
+
+async fn read_lines(
+    mut lines: mpsc::Receiver<String>,
+    opener: watch::Sender<HashSet<(Gate, u32)>>,
+) {
+    while let Some(line) = lines.recv().await {
+        match serde_json::from_str::<Go>(&line) {
+            Ok(Go { go, round }) => opener.send_modify(|opened| {
+                opened.insert((go, round));
+            }),
+            Err(error) => eprintln!("fencepost worker: ignored {line:?} on stdin: {error}"),
+        }
+    }
+}
+
+/// `{"go":"before_write","round":1}`
+#[derive(Deserialize)]
+struct Go {
+    go: Gate,
+    round: u32,
+}
+
+/// The lines of stdin, read by a thread of its own.
+///
+/// Tokio's stdin would keep the runtime from ending while a read is under
+/// way; this thread simply ends with the process.
+pub(super) fn stdin_lines() -> mpsc::Receiver<String> {
+    let (tx, rx) = mpsc::channel(64);
+    std::thread::spawn(move || {
+        for line in io::stdin().lock().split(b'\n') {
+            let Ok(line) = line else { return };
+            let line = String::from_utf8_lossy(&line).trim().to_owned();
+            if !line.is_empty() && tx.blocking_send(line).is_err() {
+                return;
+            }
+        }
+    });
+    rx
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use tokio::time::timeout;
+
+    const SHORT: Duration = Duration::from_millis(50);
+
+    #[tokio::test]
+    async fn a_gate_opens_for_its_own_round_only() {
+        let (tx, rx) = mpsc::channel(8);
+        let (gates, reader) = Gates::new(&[Gate::BeforeWrite], rx);
+        let emitter = Emitter::new("a", io::sink());
+        tokio::spawn(reader);
+        for line in ["nonsense", r#"{"go":"before_write","round":2}"#] {
+            tx.send(line.to_owned()).await.unwrap();
+        }
+        let pass = |gate, round| timeout(SHORT, gates.pass(gate, round, &emitter));
+        assert!(pass(Gate::BeforeRelease, 1).await.is_ok(), "no stop there");
+        assert!(pass(Gate::BeforeWrite, 1).await.is_err(), "round 2 is open");
+        assert!(pass(Gate::BeforeWrite, 2).await.is_ok(), "open in advance");
+    }
+
+    #[tokio::test]
+    async fn the_end_of_the_input_ends_the_reader_and_opens_nothing() {
+        let (tx, rx) = mpsc::channel(8);
+        let (gates, reader) = Gates::new(&[Gate::Start], rx);
+        drop(tx);
+        timeout(SHORT, reader).await.expect("the reader ends");
+        let emitter = Emitter::new("a", io::sink());
+        let pass = gates.pass(Gate::Start, 0, &emitter);
+        assert!(timeout(SHORT, pass).await.is_err());
+    }
+}

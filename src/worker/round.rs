@@ -1,0 +1,207 @@
+use super::WorkerTask;
+use super::protocol::{Emitter, Gates};
+use crate::dlock::{Lease, LockClient, keep_renewed};
+use crate::model::{EventKind, Fence, Gate, OnLost, RowValue, Step};
+use crate::resource::{ResourceClient, Stored, WriteAnswer, WriteAttempt};
+use std::io;
+use tokio::time::{Instant, sleep};
+
+/// What every round of one worker needs.
+pub(super) struct Rounds<'a> {
+    pub(super) task: &'a WorkerTask,
+    pub(super) locks: &'a LockClient,
+    pub(super) resource: &'a ResourceClient,
+    pub(super) emitter: &'a Emitter,
+    pub(super) gates: &'a Gates,
+}
+
+impl Rounds<'_> {
+    /// Acquire, read, work, write, release. Only a broken output is an error:
+    /// everything else that can go wrong is an event.
+    pub(super) async fn play(&self, round: u32) -> io::Result<()> {
+        let key = self.task.key.clone();
+        self.emit(EventKind::Acquiring { round, key })?;
+        let deadline = Instant::now() + self.task.acquire_timeout;
+        let lease = match self.locks.acquire(&self.task.key, deadline).await {
+            Ok(lease) => lease,
+            Err(error) => return self.failed(round, Step::Acquire, error),
+        };
+        self.emit(EventKind::Acquired {
+            round,
+            key: self.task.key.clone(),
+            token: lease.fence(),
+            owner: lease.owner().to_owned(),
+        })?;
+        self.hold(round, &lease).await?;
+        self.release(round, lease).await
+    }
+
+    /// Everything under the lock, with the watchdog beside it where one is wanted.
+    async fn hold(&self, round: u32, lease: &Lease) -> io::Result<()> {
+        let watchdog = async {
+            if self.task.renew {
+                keep_renewed(lease, || self.renewed(round, lease)).await;
+            }
+            // What a lost lease means is decided where the round looks at it.
+            std::future::pending::<()>().await
+        };
+        tokio::select! {
+            // The round comes first: when a frozen worker wakes up at its gate,
+            // the write leaves before the watchdog notices anything.
+            biased;
+            result = self.read_work_write(round, lease) => result,
+            () = watchdog => unreachable!("a watchdog never completes"),
+        }
+    }
+
+    async fn read_work_write(&self, round: u32, lease: &Lease) -> io::Result<()> {
+        self.pass(Gate::AfterAcquire, round).await?;
+        let stored = match self.resource.get(&self.task.key).await {
+            Ok(stored) => stored,
+            Err(error) => return self.failed(round, Step::Read, error),
+        };
+        self.work(lease).await;
+        if !self.task.pause.is_zero() {
+            // Blocks the one thread that everything runs on, watchdog and all,
+            // as a garbage collector would.
+            std::thread::sleep(self.task.pause);
+        }
+        if let Some(reason) = lease.lost_reason() {
+            self.emit(EventKind::Lost {
+                round,
+                key: self.task.key.clone(),
+                token: lease.fence(),
+                reason: reason.to_string(),
+            })?;
+            if self.task.on_lost == OnLost::Stop {
+                return Ok(());
+            }
+        }
+        // Nothing looks at the lease from here to the send: whatever happens at
+        // this gate happens after the last check, which is the point of it.
+        self.pass(Gate::BeforeWrite, round).await?;
+        self.write(round, lease, stored).await
+    }
+
+    async fn work(&self, lease: &Lease) {
+        let lost = async {
+            match self.task.on_lost {
+                OnLost::Stop => lease.lost().await,
+                OnLost::Ignore => std::future::pending().await,
+            };
+        };
+        tokio::select! {
+            () = sleep(self.task.work) => {}
+            () = lost => {}
+        }
+    }
+
+    async fn write(&self, round: u32, lease: &Lease, stored: Option<Stored>) -> io::Result<()> {
+        let key = self.task.key.clone();
+        let (token, owner) = (lease.fence(), lease.owner().to_owned());
+        let body = serde_json::json!({
+            "count": stored.as_ref().map_or(0, |stored| count(&stored.value)).saturating_add(1),
+            "by": self.task.worker,
+            "token": token,
+        });
+        self.emit(EventKind::Writing {
+            round,
+            key: key.clone(),
+            token,
+            owner: owner.clone(),
+        })?;
+        let attempt = WriteAttempt {
+            key: key.clone(),
+            token: (self.task.fence == Fence::On).then_some(token),
+            token_seq: 0,
+            owner: Some(owner.clone()),
+            // Positions begin at 1, so 0 says: there was nothing yet.
+            based_on: Some(stored.map_or(0, |stored| stored.position)),
+            body: body.to_string().into(),
+        };
+        match self.resource.put(&attempt).await {
+            Ok(WriteAnswer::Accepted { position }) => self.emit(EventKind::WriteAccepted {
+                round,
+                key,
+                token,
+                owner,
+                position,
+            }),
+            Ok(WriteAnswer::Rejected { seen, got }) => self.emit(EventKind::WriteRejected {
+                round,
+                key,
+                owner,
+                seen,
+                got,
+            }),
+            Err(error) => self.failed(round, Step::Write, error),
+        }
+    }
+
+    async fn release(&self, round: u32, lease: Lease) -> io::Result<()> {
+        self.pass(Gate::BeforeRelease, round).await?;
+        let (key, token) = (self.task.key.clone(), lease.fence());
+        self.emit(EventKind::Releasing {
+            round,
+            key: key.clone(),
+            token,
+        })?;
+        let outcome = lease.release().await;
+        self.emit(EventKind::Released {
+            round,
+            key,
+            token,
+            outcome,
+        })
+    }
+
+    fn renewed(&self, round: u32, lease: &Lease) {
+        // An output that broke here is still broken at the round's next event,
+        // and that one ends the worker.
+        let _ = self.emit(EventKind::Renewed {
+            round,
+            key: self.task.key.clone(),
+            token: lease.fence(),
+        });
+    }
+
+    fn failed(&self, round: u32, during: Step, error: impl std::error::Error) -> io::Result<()> {
+        self.emit(EventKind::Failed {
+            round,
+            during,
+            error: error.to_string(),
+        })
+    }
+
+    async fn pass(&self, gate: Gate, round: u32) -> io::Result<()> {
+        self.gates.pass(gate, round, self.emitter).await
+    }
+
+    fn emit(&self, kind: EventKind) -> io::Result<()> {
+        self.emitter.emit(kind)
+    }
+}
+
+/// How often the value was written before, as the value itself says. Whoever
+/// starts from a value that is none of ours starts from 0.
+fn count(value: &RowValue) -> u64 {
+    serde_json::from_slice::<serde_json::Value>(value.as_bytes())
+        .ok()
+        .and_then(|value| value.get("count")?.as_u64())
+        .unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_count_goes_on_from_what_was_read() {
+        let value = |text: &str| RowValue::Text(text.to_owned());
+        assert_eq!(count(&value(r#"{"count":41,"by":"a","token":3}"#)), 41);
+        for other in ["", "41", "[]", r#"{"count":-1}"#, r#"{"count":"41"}"#] {
+            assert_eq!(count(&value(other)), 0, "{other}");
+        }
+        assert_eq!(count(&RowValue::Bytes(vec![0xff])), 0);
+    }
+}

@@ -1,0 +1,247 @@
+//! The lock on a real Redis: what it grants, what it refuses, and what it
+//! leaves behind. One server serves all tests at once, so each has its own key.
+
+mod faults;
+mod kit;
+mod observer;
+
+use crate::support::redis_address;
+use fencepost::dlock::{
+    LockClient, LockError, LockMetrics, LockProblem, LockSettings, LostReason, RenewError,
+    keep_renewed,
+};
+use fencepost::model::ReleaseOutcome;
+use kit::*;
+use redis::AsyncCommands;
+use redis::aio::MultiplexedConnection;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+#[tokio::test]
+async fn a_thousand_grants_have_a_thousand_growing_tokens() {
+    let (locks, metrics) = locks(LONG);
+    let key = unique_key();
+    let mut last = 0;
+    for _ in 0..1_000 {
+        let lease = locks.acquire(&key, soon()).await.unwrap();
+        assert!(lease.fence().0 > last, "{} after {last}", lease.fence());
+        last = lease.fence().0;
+        assert_eq!(lease.release().await, ReleaseOutcome::Released);
+    }
+    assert_eq!(metrics.acquire_successes.get(), 1_000);
+    assert_eq!(metrics.leases_held.get(), 0);
+}
+
+#[tokio::test]
+async fn contenders_exclude_each_other_and_all_get_through() {
+    let key = unique_key();
+    let mut contenders = tokio::task::JoinSet::new();
+    for seed in 0..10 {
+        let backend = backend(&redis_address());
+        let settings = LockSettings { ttl: LONG, seed };
+        let locks = LockClient::new(backend, settings, LockMetrics::default()).unwrap();
+        let key = key.clone();
+        contenders.spawn(async move {
+            let lease = locks.acquire(&key, Instant::now() + 10 * SECOND).await;
+            let lease = lease.unwrap();
+            let from = Instant::now();
+            sleep(Duration::from_millis(5)).await;
+            let hold = (from, Instant::now(), lease.fence());
+            assert_eq!(lease.release().await, ReleaseOutcome::Released);
+            hold
+        });
+    }
+    let mut holds = contenders.join_all().await;
+    holds.sort_by_key(|(from, ..)| *from);
+    for pair in holds.windows(2) {
+        assert!(pair[0].1 <= pair[1].0, "two holds overlap");
+        assert!(pair[0].2 < pair[1].2, "an older token came later");
+    }
+}
+
+#[tokio::test]
+async fn a_busy_lock_is_not_granted_and_a_wait_ends_at_its_deadline() {
+    let (locks, metrics) = locks(LONG);
+    let key = unique_key();
+    let _lease = locks.acquire(&key, soon()).await.unwrap();
+    assert!(locks.try_acquire(&key).await.unwrap().is_none());
+    let started_at = Instant::now();
+    let deadline = started_at + Duration::from_millis(200);
+    let error = locks.acquire(&key, deadline).await.unwrap_err();
+    assert!(matches!(
+        error.problem,
+        LockProblem::Timeout { last: None, .. }
+    ));
+    assert!(started_at.elapsed() < Duration::from_millis(300));
+    assert_eq!(metrics.acquire_timeouts.get(), 1);
+}
+
+#[tokio::test]
+async fn a_release_never_deletes_the_lock_of_another() {
+    let (locks, metrics) = locks(Duration::from_millis(50));
+    let key = unique_key();
+    let first = locks.acquire(&key, soon()).await.unwrap();
+    sleep_until(first.deadline()).await;
+    let (others, _) = kit::locks(LONG);
+    let second = others.acquire(&key, soon()).await.unwrap();
+    assert!(second.fence() > first.fence());
+
+    assert_eq!(first.release().await, ReleaseOutcome::Superseded);
+    assert_eq!(holder(&key).await.as_deref(), Some(second.owner()));
+    assert_eq!(metrics.release_by_non_owner.get(), 1);
+    assert_eq!(metrics.release_by_non_owner_applied.get(), 0);
+    assert_eq!(second.release().await, ReleaseOutcome::Released);
+}
+
+#[tokio::test]
+async fn a_release_after_the_end_says_so() {
+    let (locks, metrics) = locks(Duration::from_millis(50));
+    let lease = locks.acquire(&unique_key(), soon()).await.unwrap();
+    sleep(Duration::from_millis(80)).await;
+    assert_eq!(lease.release().await, ReleaseOutcome::Expired);
+    assert_eq!(metrics.release_by_non_owner.get(), 1);
+    assert_eq!(metrics.release_by_non_owner_applied.get(), 0);
+}
+
+#[tokio::test]
+async fn a_renewal_prolongs_what_is_held() {
+    let (locks, metrics) = locks(Duration::from_millis(300));
+    let key = unique_key();
+    let lease = locks.acquire(&key, soon()).await.unwrap();
+    let lost = timeout(SECOND, keep_renewed(&lease, || {})).await;
+    assert!(lost.is_err(), "lost: {lost:?}");
+    assert!(!lease.is_lost());
+    assert_eq!(holder(&key).await.as_deref(), Some(lease.owner()));
+    assert!(metrics.renews.get() >= 5, "{}", metrics.renews.get());
+}
+
+#[tokio::test]
+async fn a_renewal_never_re_creates_a_lock_and_never_takes_one() {
+    let (locks, metrics) = locks(LONG);
+    let key = unique_key();
+    let lease = locks.acquire(&key, soon()).await.unwrap();
+    let mut redis = redis_connection().await;
+    let () = redis.del(format!("lock:{{{key}}}")).await.unwrap();
+    let lost = |result| matches!(result, Err(RenewError::Lost(LostReason::Expired)));
+    assert!(lost(lease.renew().await));
+    assert_eq!(holder(&key).await, None);
+    let told = timeout(SECOND, lease.lost()).await;
+    assert_eq!(told, Ok(LostReason::Expired), "told before the deadline");
+    assert!(lost(lease.renew().await), "once lost, always lost");
+    assert_eq!(metrics.renew_failures.get(), 2);
+
+    let lease = locks.acquire(&key, soon()).await.unwrap();
+    let () = redis
+        .set_options(
+            format!("lock:{{{key}}}"),
+            "another",
+            redis::SetOptions::default().with_expiration(redis::SetExpiry::PX(5_000)),
+        )
+        .await
+        .unwrap();
+    assert!(matches!(
+        lease.renew().await,
+        Err(RenewError::Lost(LostReason::Superseded))
+    ));
+    assert_eq!(holder(&key).await.as_deref(), Some("another"));
+    let left_ms: i64 = redis.pttl(format!("lock:{{{key}}}")).await.unwrap();
+    assert!(left_ms <= 5_000, "another's lock was prolonged");
+}
+
+#[tokio::test]
+async fn scripts_work_after_the_server_forgot_them() {
+    let (locks, _) = locks(LONG);
+    let key = unique_key();
+    let mut redis = redis_connection().await;
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        flush_scripts(&mut redis).await;
+        let lease = locks.acquire(&key, soon()).await.unwrap();
+        tokens.push(lease.fence());
+        flush_scripts(&mut redis).await;
+        lease.renew().await.unwrap();
+        flush_scripts(&mut redis).await;
+        assert_eq!(lease.release().await, ReleaseOutcome::Released);
+    }
+    assert!(tokens[0] < tokens[1]);
+}
+
+#[tokio::test]
+async fn a_grant_without_a_token_does_not_stand() {
+    let (locks, _) = locks(LONG);
+    let key = unique_key();
+    let mut redis = redis_connection().await;
+    let fence = format!("fence:{{{key}}}");
+    let () = redis.set(&fence, "not a number").await.unwrap();
+    let error = locks.try_acquire(&key).await.unwrap_err();
+    assert!(matches!(error.problem, LockProblem::Refused(_)), "{error}");
+    assert_eq!(holder(&key).await, None);
+}
+
+#[tokio::test]
+async fn a_hundred_cancelled_waits_and_dropped_leases_leave_no_key() {
+    let (locks, _) = locks(LONG);
+    let key = unique_key();
+    // Half of them wait for a lock that is held, half are cut off in the
+    // middle of a try that would be granted.
+    let lease = locks.acquire(&key, soon()).await.unwrap();
+    let mut keys = vec![key.clone()];
+    let mut waits = Vec::new();
+    for n in 0..100 {
+        let key = if n % 2 == 0 {
+            key.clone()
+        } else {
+            unique_key()
+        };
+        keys.push(key.clone());
+        let locks = locks.clone();
+        waits.push(tokio::spawn(async move {
+            let _lease = locks.acquire(&key, Instant::now() + LONG).await;
+            // A lease that is held when the task is aborted is dropped as well.
+            sleep(LONG).await;
+        }));
+    }
+    for (n, wait) in waits.into_iter().enumerate() {
+        if n % 10 == 0 {
+            sleep(Duration::from_millis(1)).await;
+        }
+        wait.abort();
+    }
+    drop(lease);
+    for key in &keys {
+        until_free(key).await;
+    }
+}
+
+#[tokio::test]
+async fn bad_input_is_refused_before_anything_is_sent() {
+    let (locks, metrics) = locks(LONG);
+    let problem = |result: Result<_, LockError>| result.map(|_| ()).unwrap_err().problem;
+    assert_eq!(
+        problem(locks.acquire("", soon()).await),
+        LockProblem::KeyEmpty
+    );
+    assert_eq!(
+        problem(locks.acquire(&"k".repeat(257), soon()).await),
+        LockProblem::KeyTooLong { length_bytes: 257 }
+    );
+    let error = locks.try_acquire("a\0b").await.unwrap_err();
+    assert_eq!(error.problem, LockProblem::KeyControlCharacter);
+    assert_eq!(
+        (error.backend, error.node.as_str(), error.key.as_str()),
+        ("redis", redis_address().as_str(), "a\0b")
+    );
+    assert_eq!(metrics.acquire_attempts.get(), 0);
+
+    for ttl in [Duration::ZERO, Duration::from_secs(86_401)] {
+        let settings = LockSettings { ttl, seed: 1 };
+        let client = LockClient::new(backend(&redis_address()), settings, LockMetrics::default());
+        assert!(client.is_err(), "{ttl:?}");
+    }
+}
+
+async fn flush_scripts(redis: &mut MultiplexedConnection) {
+    let mut command = redis::cmd("SCRIPT");
+    command.arg("FLUSH");
+    let () = command.query_async(redis).await.unwrap();
+}

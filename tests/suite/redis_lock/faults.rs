@@ -1,0 +1,201 @@
+//! The lock when the way to its server is slow, cut, closed or leads nowhere.
+
+use super::kit::*;
+use crate::support::redis_address;
+use fencepost::dlock::{
+    LockClient, LockError, LockMetrics, LockProblem, LockSettings, LostReason, keep_renewed,
+};
+use fencepost::model::ReleaseOutcome;
+use redis::AsyncCommands;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+#[tokio::test]
+async fn a_try_that_is_cut_off_while_its_answer_is_under_way_is_undone() {
+    let settings = LockSettings { ttl: LONG, seed: 1 };
+    let backend = backend(&slow_proxy(Duration::from_millis(100)).await);
+    let locks = LockClient::new(backend, settings, LockMetrics::default()).unwrap();
+    // The connection stands and the scripts are loaded before it counts.
+    let lease = locks.acquire(&unique_key(), soon()).await.unwrap();
+    lease.release().await;
+
+    let key = unique_key();
+    let cut_off = timeout(Duration::from_millis(50), locks.try_acquire(&key)).await;
+    assert!(cut_off.is_err(), "the answer came too early for this test");
+    until_free(&key).await;
+    let mut redis = redis_connection().await;
+    let granted: Option<u64> = redis.get(format!("fence:{{{key}}}")).await.unwrap();
+    assert_eq!(granted, Some(1), "the server had granted it");
+}
+
+#[tokio::test]
+async fn a_holder_behind_a_dead_connection_is_told_by_its_deadline() {
+    let cut = CancellationToken::new();
+    let address = proxy(cut.clone()).await;
+    let ttl = Duration::from_millis(600);
+    let settings = LockSettings { ttl, seed: 1 };
+    let locks = LockClient::new(backend(&address), settings, LockMetrics::default()).unwrap();
+    let lease = locks.acquire(&unique_key(), soon()).await.unwrap();
+    cut.cancel();
+    let reason = timeout(LONG, keep_renewed(&lease, || {})).await.unwrap();
+    let late = lease.acquired_at().elapsed().abs_diff(ttl);
+    assert_eq!(reason, LostReason::Deadline);
+    assert!(late < Duration::from_millis(50), "{late:?}");
+    assert!(lease.is_lost());
+}
+
+#[tokio::test]
+async fn a_connection_that_broke_is_opened_again() {
+    let cut = CancellationToken::new();
+    let address = closing_proxy(cut.clone()).await;
+    let settings = LockSettings { ttl: LONG, seed: 1 };
+    let locks = LockClient::new(backend(&address), settings, LockMetrics::default()).unwrap();
+    let key = unique_key();
+    let lease = locks.acquire(&key, soon()).await.unwrap();
+    assert_eq!(lease.release().await, ReleaseOutcome::Released);
+    cut.cancel();
+    let lease = locks.acquire(&key, soon()).await.unwrap();
+    assert_eq!(lease.release().await, ReleaseOutcome::Released);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_an_error_by_the_deadline() {
+    let error = acquire_from(NOBODY).await;
+    let LockProblem::Timeout { last, .. } = &error.problem else {
+        panic!("{error}");
+    };
+    assert!(matches!(last.as_deref(), Some(LockProblem::Unreachable(_))));
+    assert_eq!(error.node, NOBODY);
+}
+
+#[tokio::test]
+async fn a_server_that_talks_nonsense_is_an_error_by_the_deadline() {
+    let address = server(|mut stream| async move {
+        // Longer than one line, so that no command is left without its nonsense.
+        for _ in 0..1_000 {
+            if stream
+                .write_all(b"hello, I am no lock server\r\n")
+                .await
+                .is_err()
+            {
+                return;
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    let error = acquire_from(&address).await;
+    assert!(matches!(
+        error.problem,
+        LockProblem::Timeout { last: Some(_), .. }
+    ));
+    let locks = LockClient::new(
+        backend(&address),
+        LockSettings { ttl: LONG, seed: 1 },
+        LockMetrics::default(),
+    );
+    let locks = locks.unwrap();
+    let error = timeout(10 * SECOND, locks.try_acquire("k")).await.unwrap();
+    let problem = error.unwrap_err().problem;
+    assert!(matches!(problem, LockProblem::BadAnswer(_)), "{problem:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_an_error_by_the_deadline() {
+    let address = server(|stream| async move {
+        sleep(LONG).await;
+        drop(stream);
+    })
+    .await;
+    let error = acquire_from(&address).await;
+    assert!(matches!(
+        error.problem,
+        LockProblem::Timeout { last: Some(_), .. }
+    ));
+}
+
+/// An acquire with half a second to go, from a server that will not grant it.
+async fn acquire_from(address: &str) -> LockError {
+    let settings = LockSettings { ttl: LONG, seed: 1 };
+    let locks = LockClient::new(backend(address), settings, LockMetrics::default()).unwrap();
+    let started_at = Instant::now();
+    let deadline = started_at + Duration::from_millis(500);
+    let error = locks.acquire("account-42", deadline).await.unwrap_err();
+    let late = Instant::now().saturating_duration_since(deadline);
+    assert!(late < Duration::from_millis(100), "{late:?} late");
+    error
+}
+
+async fn server<F: Future<Output = ()> + Send + 'static>(
+    mut serve: impl FnMut(TcpStream) -> F + Send + 'static,
+) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(serve(stream));
+        }
+    });
+    address
+}
+
+/// Passes everything on until it is cut; after that the connection stands, and
+/// nothing comes through.
+async fn proxy(cut: CancellationToken) -> String {
+    server(move |mut client| {
+        let cut = cut.clone();
+        async move {
+            let mut redis = TcpStream::connect(redis_address()).await.unwrap();
+            tokio::select! {
+                _ = tokio::io::copy_bidirectional(&mut client, &mut redis) => {}
+                () = cut.cancelled() => sleep(LONG).await,
+            }
+        }
+    })
+    .await
+}
+
+/// Passes questions on at once and holds each answer back.
+async fn slow_proxy(delay: Duration) -> String {
+    server(move |mut client| async move {
+        let mut redis = TcpStream::connect(redis_address()).await.unwrap();
+        let (mut from_client, mut to_client) = client.split();
+        let (mut from_redis, mut to_redis) = redis.split();
+        let answers = async {
+            let mut bytes = [0; 4_096];
+            loop {
+                let length = from_redis.read(&mut bytes).await?;
+                sleep(delay).await;
+                to_client.write_all(&bytes[..length]).await?;
+                if length == 0 {
+                    return std::io::Result::Ok(());
+                }
+            }
+        };
+        let questions = tokio::io::copy(&mut from_client, &mut to_redis);
+        tokio::select! {
+            _ = answers => {}
+            _ = questions => {}
+        }
+    })
+    .await
+}
+
+/// Closes the connections that stand when it is cut, and takes new ones.
+async fn closing_proxy(cut: CancellationToken) -> String {
+    server(move |mut client| {
+        let cut = cut.clone();
+        let only_old = !cut.is_cancelled();
+        async move {
+            let mut redis = TcpStream::connect(redis_address()).await.unwrap();
+            tokio::select! {
+                _ = tokio::io::copy_bidirectional(&mut client, &mut redis) => {}
+                () = cut.cancelled(), if only_old => {}
+            }
+        }
+    })
+    .await
+}
