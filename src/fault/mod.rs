@@ -8,20 +8,25 @@ mod process;
 use crate::clock::raw_monotonic_ns;
 use crate::cluster::Cluster;
 use crate::model::{FaultKind, FaultRow, FaultStage};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// Takes the rows of `faults.jsonl` as they come.
 pub type FaultRecorder = Box<dyn Fn(FaultRow) + Send + Sync>;
+
+/// What is not clearly longer is not longer.
+const CLEARLY_LONGER: Duration = Duration::from_millis(10);
 
 pub struct Nemesis {
     cluster: Arc<dyn Cluster>,
     record: FaultRecorder,
     last_id: AtomicU32,
-    /// Targets that stand still, or may: what healing has to undo.
-    paused: Mutex<BTreeSet<String>>,
+    /// Targets that stand still, or may: what healing has to undo. Each with
+    /// the time before which it is not resumed.
+    paused: Mutex<BTreeMap<String, Instant>>,
     /// Test builds can ask for faults that do not bite, to see that this is noticed.
     #[cfg(debug_assertions)]
     sends_no_signal: bool,
@@ -50,17 +55,28 @@ impl Nemesis {
     }
 
     /// SIGSTOP, proven when every thread of the target was seen in state T.
+    /// With `longer_than`, a resume that comes sooner waits until then: events
+    /// decide the order, and the length of the pause is still what it has to be.
     /// The error says why it is not proven.
     pub async fn pause(&self, target: &str, longer_than: Option<Duration>) -> Result<(), String> {
         let fault = self.request(FaultKind::Pause, target, longer_than);
         // Noted before the signal is sent: a request that gave no answer may have bitten.
-        self.standing().insert(target.to_owned());
+        self.standing().insert(target.to_owned(), Instant::now());
         let proof = process::stop(self, target).await;
-        self.conclude(&fault, proof)
+        self.conclude(&fault, proof)?;
+        if let Some(bound) = longer_than {
+            let not_before = Instant::now() + bound + CLEARLY_LONGER;
+            self.standing().insert(target.to_owned(), not_before);
+        }
+        Ok(())
     }
 
     /// SIGCONT, proven when no thread of the target is in state T any more.
     pub async fn resume(&self, target: &str) -> Result<(), String> {
+        let not_before = self.standing().get(target).copied();
+        if let Some(not_before) = not_before {
+            tokio::time::sleep_until(not_before).await;
+        }
         let fault = self.request(FaultKind::Resume, target, None);
         let proof = process::resume(self, target).await;
         if proof.is_ok() {
@@ -72,7 +88,7 @@ impl Nemesis {
     /// Undoes whatever still stands, in any state, on every way out. What
     /// cannot be undone is returned; the removal of the cluster ends it too.
     pub async fn heal(&self) -> Vec<String> {
-        let targets: Vec<String> = self.standing().iter().cloned().collect();
+        let targets: Vec<String> = self.standing().keys().cloned().collect();
         let mut problems = Vec::new();
         for target in targets {
             let fault = self.request(FaultKind::Resume, &target, None);
@@ -90,7 +106,7 @@ impl Nemesis {
         problems
     }
 
-    fn standing(&self) -> MutexGuard<'_, BTreeSet<String>> {
+    fn standing(&self) -> MutexGuard<'_, BTreeMap<String, Instant>> {
         let paused = self.paused.lock();
         paused.unwrap_or_else(|poisoned| poisoned.into_inner())
     }

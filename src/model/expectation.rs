@@ -17,6 +17,10 @@ impl CountRange {
         }
     }
 
+    pub fn contains(&self, n: u64) -> bool {
+        n >= self.min && self.max.is_none_or(|max| n <= max)
+    }
+
     pub fn parse(text: &str) -> Option<CountRange> {
         let number = |part: &str| part.trim().parse::<u64>().ok();
         let Some((low, high)) = text.split_once("..") else {

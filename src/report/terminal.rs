@@ -1,7 +1,7 @@
 //! The final screen: verdict, explanation, and where the files are.
 
 use super::json::millis_since;
-use crate::model::{Finding, Outcome, Story};
+use crate::model::{CountRange, Finding, Outcome, Story};
 use crate::run::{CaseOutcome, RunOutcome};
 use std::fmt::Write;
 
@@ -64,16 +64,11 @@ fn story_screen(text: &mut String, case: &CaseOutcome, story: &Story) {
 }
 
 fn finding_words(finding: &Finding) -> String {
-    let Finding {
-        what,
-        expected,
-        found,
-        outcome,
-    } = finding;
-    let what = what.replace('_', " ");
-    match outcome {
-        Outcome::AsExpected => format!("{what} {found}"),
-        _ => format!("{what} {found} where {expected} was expected"),
+    let what = finding.what.replace('_', " ");
+    let (found, expected) = (finding.found, &finding.expected);
+    match CountRange::parse(expected).is_some_and(|range| range.contains(found)) {
+        true => format!("{what} {found}"),
+        false => format!("{what} {found} where {expected} was expected"),
     }
 }
 

@@ -43,7 +43,9 @@ pub async fn run_case(
 
     task.detail("starting");
     let run = uuid::Uuid::new_v4().simple().to_string()[..10].to_owned();
-    let cluster = runtime.create(&run, request.keep).await?;
+    let cluster = clock
+        .time("create", runtime.create(&run, request.keep))
+        .await?;
     let nemesis = Arc::new(nemesis(request, &cluster, &evidence));
     let stage = Stage {
         request,

@@ -72,7 +72,7 @@ pub enum Action {
         target: String,
         /// Resumed by itself after this long.
         lasting: Option<Duration>,
-        /// Proves nothing unless it lasted longer than this.
+
         longer_than: Option<Duration>,
     },
     Resume {
