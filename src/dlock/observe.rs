@@ -5,7 +5,7 @@ use crate::clock::raw_monotonic_ns;
 use crate::model::{FencingToken, LockEvent};
 use futures_util::StreamExt;
 use redis::aio::{MultiplexedConnection, PubSubStream};
-use redis::{AsyncConnectionConfig, Msg, Script, cmd};
+use redis::{AsyncConnectionConfig, InfoDict, Msg, Script, cmd};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -14,7 +14,8 @@ use uuid::Uuid;
 
 /// Watches one Redis as a bystander and sends what it held, for `locks.jsonl`.
 ///
-/// `ready` is sent when no later grant can be missed. After `stop`, what the
+/// `ready` is sent when no later grant can be missed, with the exact version of
+/// the server. After `stop`, what the
 /// server had said until then is still delivered, so the receiver has to be
 /// read to its end: a full one holds the observer up. An error means that the rows
 /// are incomplete from here on: the caller has to say so in its record.
@@ -25,7 +26,7 @@ pub async fn observe_redis(
     address: &str,
     node_name: &str,
     tx: mpsc::Sender<LockEvent>,
-    ready: oneshot::Sender<()>,
+    ready: oneshot::Sender<String>,
     stop: CancellationToken,
 ) -> Result<(), LockError> {
     let error = |problem| LockError {
@@ -43,7 +44,7 @@ pub async fn observe_redis(
         })
         .map_err(error)?;
     // The caller may have stopped waiting, but the rows are still wanted.
-    let _ = ready.send(());
+    let _ = ready.send(std::mem::take(&mut observer.server_version));
     let result = observer.watch(stop).await;
     observer.finish().await;
     result.map_err(error)
@@ -54,6 +55,7 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(5);
 const LOCKS: &str = "__keyspace@0__:lock:";
 
 struct Observer {
+    server_version: String,
     asking: MultiplexedConnection,
     stream: PubSubStream,
     /// Answers to our questions come in on channels that begin with this.
@@ -89,6 +91,11 @@ impl Observer {
             .query_async::<()>(&mut asking)
             .await
             .map_err(problem_of)?;
+        let server: InfoDict = cmd("INFO")
+            .arg("server")
+            .query_async(&mut asking)
+            .await
+            .map_err(problem_of)?;
         let answers = format!("fencepost:observed:{}:", Uuid::new_v4());
         let mut pubsub = client
             .get_async_pubsub()
@@ -98,6 +105,7 @@ impl Observer {
             pubsub.psubscribe(pattern).await.map_err(problem_of)?;
         }
         Ok(Observer {
+            server_version: server.get("redis_version").unwrap_or_default(),
             asking,
             stream: pubsub.into_on_message(),
             answers,

@@ -90,6 +90,9 @@ fn evidence(case: &CaseOutcome) -> Value {
 fn environment(run: &RunOutcome) -> Value {
     let mut all = json!(run.environment);
     all["fencepost"] = json!(env!("CARGO_PKG_VERSION"));
+    for (node, version) in run.cases.iter().flat_map(|case| &case.notes.versions) {
+        all[format!("version {node}")] = json!(version);
+    }
     all
 }
 

@@ -128,8 +128,11 @@ impl Stage<'_> {
         let resource = self.resource_client().await?;
         let (send, happenings) = mpsc::channel(WAITING_HAPPENINGS);
         let mut observers = Vec::new();
+        let mut versions = BTreeMap::new();
         for server in &self.nodes.lock_servers {
-            observers.push(self.observe(server).await?);
+            let (observer, version) = self.observe(server).await?;
+            observers.push(observer);
+            versions.insert(server.node.clone(), version);
         }
         let follower = tokio::spawn(follow(resource, send.clone()));
         let mut workers = Workers::default();
@@ -153,6 +156,7 @@ impl Stage<'_> {
         Ok(CaseNotes {
             workers: self.nodes.workers.iter().map(|w| w.name.clone()).collect(),
             gaps,
+            versions,
             ..CaseNotes::default()
         })
     }
@@ -177,8 +181,9 @@ impl Stage<'_> {
         super::collect::resource_client(self.nodes, self.cluster, ANSWER_DEADLINE).await
     }
 
-    /// Puts a bystander beside a lock server; returns once no grant can be missed.
-    async fn observe(&self, server: &Endpoint) -> Result<Observer, RunError> {
+    /// Puts a bystander beside a lock server; returns once no grant can be
+    /// missed, with the server's version.
+    async fn observe(&self, server: &Endpoint) -> Result<(Observer, String), RunError> {
         let address = self.cluster.address(&server.node, server.port).await?;
         let (send, mut events) = mpsc::channel(WAITING_HAPPENINGS);
         let (ready, is_ready) = oneshot::channel();
@@ -200,7 +205,7 @@ impl Stage<'_> {
             writing,
         };
         match tokio::time::timeout(ANSWER_DEADLINE, is_ready).await {
-            Ok(Ok(())) => Ok(observer),
+            Ok(Ok(version)) => Ok((observer, version)),
             _ => Err(RunError::ServiceEnded {
                 what: format!("the observer on {}", server.node),
                 log: observer.stop().await.unwrap_or_default(),

@@ -26,6 +26,9 @@ pub struct CaseNotes {
     pub values: BTreeMap<String, serde_json::Value>,
     /// `resource_stale_token_rejections_total` at the end; it starts at 0.
     pub stale_rejections_metric: Option<u64>,
+    /// The exact version of every lock server, as it said itself.
+    #[serde(default)]
+    pub versions: BTreeMap<String, String>,
     pub measurements: BTreeMap<String, u64>,
 }
 

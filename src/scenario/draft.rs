@@ -49,6 +49,24 @@ pub enum DraftAction {
     },
 }
 
+impl DraftAction {
+    pub fn target(&self) -> &At<String> {
+        match self {
+            DraftAction::Pause { target, .. } | DraftAction::Resume { target } => target,
+        }
+    }
+}
+
+impl DraftEntry {
+    pub fn pauses(&self, name: &str) -> bool {
+        matches!(self.action, DraftAction::Pause { .. }) && self.action.target().value == name
+    }
+
+    pub fn resumes(&self, name: &str) -> bool {
+        matches!(self.action, DraftAction::Resume { .. }) && self.action.target().value == name
+    }
+}
+
 /// What a pause has to outlast.
 #[derive(Clone, Copy)]
 pub enum Bound {

@@ -1,15 +1,20 @@
 //! From a YAML file to something that can be run: the mirror of the file
-//! ([`draft`]), one validation pass that collects ([`validate`]), and the
+//! (`draft`), one validation pass that collects (`validate`), and the
 //! [`timeline`] that says what is due when an event comes.
 
+mod build;
 mod draft;
 mod library;
+mod pauses;
 mod plan;
 mod schema;
 pub mod timeline;
 mod trigger;
 mod validate;
 mod values;
+
+#[cfg(test)]
+mod tests;
 
 pub use library::{Library, LibraryError, load_file};
 pub use plan::plan;

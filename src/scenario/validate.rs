@@ -1,16 +1,16 @@
 //! One pass over a draft that collects everything that cannot work, before
 //! anything is started.
 
-use super::draft::{Bound, Draft, DraftAction, DraftEntry, DraftWorker};
+use super::draft::{Draft, DraftWorker};
 use super::values::is_plain_name;
-use super::{Action, Case, Entry, Scenario, Trigger, Worker};
+use super::{Scenario, Trigger, build, pauses};
 use crate::model::{EventKind, format_duration};
 use crate::yaml::{At, Report};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
+pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
 const LONGEST_DEADLINE: Duration = Duration::from_secs(60 * 60);
 const LONGEST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 const MOST_ROUNDS: u32 = 100_000;
@@ -52,13 +52,13 @@ pub fn validate(
     check.starts_are_reachable(report);
     for entry in &draft.timeline {
         check.trigger(&entry.when, report);
-        check.action(entry, report);
+        pauses::check(&check, entry, report);
     }
-    report.is_clean().then(|| scenario(draft, text))
+    report.is_clean().then(|| build::scenario(draft, text))
 }
 
-struct Check<'a> {
-    draft: &'a Draft,
+pub struct Check<'a> {
+    pub draft: &'a Draft,
     deadline: Duration,
 }
 
@@ -159,7 +159,7 @@ impl Check<'_> {
         }
     }
 
-    fn fits_the_deadline(&self, wait: &At<Duration>, report: &mut Report) {
+    pub fn fits_the_deadline(&self, wait: &At<Duration>, report: &mut Report) {
         if wait.value >= self.deadline {
             let message = format!(
                 "{} does not fit into the deadline of {}; set `deadline` higher",
@@ -170,7 +170,7 @@ impl Check<'_> {
         }
     }
 
-    fn find(&self, name: &str) -> Option<&DraftWorker> {
+    pub fn find(&self, name: &str) -> Option<&DraftWorker> {
         self.draft.workers.iter().find(|w| w.name.value == name)
     }
 
@@ -210,24 +210,13 @@ impl Check<'_> {
             }
             "at_gate" => rounds.saturating_mul(worker.gates.len() as u32),
             "acquired" | "acquiring" | "writing" | "write_accepted" | "write_rejected" => rounds,
-            "paused" if self.faults_on(name, "pause") == 0 => {
+            "paused" | "resumed" if !self.draft.timeline.iter().any(|e| e.pauses(name)) => {
                 return Some(format!("nothing pauses `{name}`"));
-            }
-            "resumed" if self.faults_on(name, "pause") == 0 => {
-                return Some(format!("nothing pauses and resumes `{name}`"));
             }
             _ => return None,
         };
         (trigger.occurrence > most)
             .then(|| format!("with {rounds} round(s) it comes at most {most} time(s)"))
-    }
-
-    fn faults_on(&self, target: &str, kind: &str) -> usize {
-        let hits = |entry: &&DraftEntry| match &entry.action {
-            DraftAction::Pause { target: at, .. } => kind == "pause" && at.value == target,
-            DraftAction::Resume { target: at } => kind == "resume" && at.value == target,
-        };
-        self.draft.timeline.iter().filter(hits).count()
     }
 
     /// Workers that wait for each other to start would wait for ever.
@@ -263,190 +252,10 @@ impl Check<'_> {
             }
         }
     }
-
-    fn action(&self, entry: &DraftEntry, report: &mut Report) {
-        if let Some(after) = &entry.after {
-            self.fits_the_deadline(after, report);
-        }
-        let (DraftAction::Pause { target, .. } | DraftAction::Resume { target }) = &entry.action;
-        if self.find(&target.value).is_none() {
-            let workers = self.draft.workers.iter().map(|w| w.name.value.as_str());
-            report.unknown(target.place, "worker", &target.value, workers);
-            return;
-        }
-        match &entry.action {
-            DraftAction::Pause {
-                target,
-                lasting,
-                longer_than,
-            } => self.pause(entry, target, lasting, longer_than, report),
-            DraftAction::Resume { target } => {
-                let from_itself =
-                    entry.when.value.source == target.value && entry.when.value.event != "paused";
-                // A resume that hangs on the very event of its pause is fine: it came before.
-                let same_event = self
-                    .pauses(&target.value)
-                    .any(|p| p.when.value == entry.when.value);
-                if from_itself && !same_event {
-                    let message = format!(
-                        "`{}` never comes: worker `{}` stands still until this resumes it",
-                        entry.when.value, target.value
-                    );
-                    report.add(entry.when.place, message);
-                }
-                if self.pauses(&target.value).next().is_none() {
-                    let message = format!("nothing pauses `{}`", target.value);
-                    report.add(target.place, message);
-                }
-            }
-        }
-    }
-
-    fn pauses<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a DraftEntry> {
-        self.draft.timeline.iter().filter(move |entry| {
-            matches!(&entry.action, DraftAction::Pause { target, .. } if target.value == name)
-        })
-    }
-
-    fn pause(
-        &self,
-        entry: &DraftEntry,
-        target: &At<String>,
-        lasting: &Option<At<Duration>>,
-        longer_than: &Option<At<Bound>>,
-        report: &mut Report,
-    ) {
-        if let Some(lasting) = lasting {
-            self.fits_the_deadline(lasting, report);
-        }
-        let mut resumes = self.draft.timeline.iter().filter(
-            |e| matches!(&e.action, DraftAction::Resume { target: at } if at.value == target.value),
-        );
-        let resume = resumes.next();
-        match (lasting, resume) {
-            (None, None) => {
-                let message = format!(
-                    "nothing resumes `{0}`; add `for: DURATION` or an entry with `resume: {0}`",
-                    target.value
-                );
-                report.add(target.place, message);
-            }
-            (Some(lasting), Some(_)) => report.add(
-                lasting.place,
-                format!(
-                    "`{}` is resumed by `for` and by an entry; keep one of them",
-                    target.value
-                ),
-            ),
-            _ => {}
-        }
-        let Some(bound) = longer_than else { return };
-        let (bound_is, bound_text) = match bound.value {
-            Bound::Ttl => (self.draft.ttl.value, "the TTL of "),
-            Bound::Fixed(fixed) => (fixed, ""),
-        };
-        if let Some(length) = self.known_length(entry, lasting, resume)
-            && length.value <= bound_is
-        {
-            let message = format!(
-                "a pause of {} cannot exceed {bound_text}{}",
-                format_duration(length.value),
-                format_duration(bound_is)
-            );
-            report.add(length.place, message);
-        }
-    }
-
-    /// How long a pause lasts, where the file says so: by `for`, or by a resume
-    /// that comes a fixed time after the event of the pause.
-    fn known_length(
-        &self,
-        pause: &DraftEntry,
-        lasting: &Option<At<Duration>>,
-        resume: Option<&DraftEntry>,
-    ) -> Option<At<Duration>> {
-        if let Some(lasting) = lasting {
-            return Some(lasting.clone());
-        }
-        let resume = resume?;
-        let until_resume = |from: Duration| At {
-            place: resume.after.as_ref().map_or(resume.place, |at| at.place),
-            value: resume
-                .after
-                .as_ref()
-                .map_or(Duration::ZERO, |at| at.value)
-                .saturating_sub(from),
-        };
-        let (DraftAction::Pause { target, .. } | DraftAction::Resume { target }) = &pause.action;
-        let when = &resume.when.value;
-        if *when == pause.when.value {
-            let pause_after = pause.after.as_ref().map_or(Duration::ZERO, |at| at.value);
-            return Some(until_resume(pause_after));
-        }
-        (when.source == target.value && when.event == "paused")
-            .then(|| until_resume(Duration::ZERO))
-    }
 }
 
 fn plain_name_needed(name: &str) -> String {
     format!(
         "`{name}` is not a name; use 1 to 40 lower-case letters, digits and dashes, a letter first"
     )
-}
-
-fn scenario(draft: Draft, text: &str) -> Scenario {
-    let ttl = draft.ttl.value;
-    let worker = |worker: DraftWorker| Worker {
-        name: worker.name.value,
-        key: worker.key.value,
-        gates: worker.gates.into_iter().map(|gate| gate.value).collect(),
-        start: worker.start.map(|start| start.value),
-        rounds: worker.rounds.map_or(1, |rounds| rounds.value),
-        work: worker.work.map_or(Duration::ZERO, |work| work.value),
-        pause: worker.pause.map_or(Duration::ZERO, |pause| pause.value),
-        on_lost: worker.on_lost.map_or_else(Default::default, |on| on.value),
-        renew: worker.renew,
-    };
-    let entry = |entry: DraftEntry| Entry {
-        line: entry.place.line,
-        when: entry.when.value,
-        after: entry.after.map_or(Duration::ZERO, |after| after.value),
-        action: match entry.action {
-            DraftAction::Pause {
-                target,
-                lasting,
-                longer_than,
-            } => Action::Pause {
-                target: target.value,
-                lasting: lasting.map(|at| at.value),
-                longer_than: longer_than.map(|at| match at.value {
-                    Bound::Ttl => ttl,
-                    Bound::Fixed(fixed) => fixed,
-                }),
-            },
-            DraftAction::Resume { target } => Action::Resume {
-                target: target.value,
-            },
-        },
-    };
-    Scenario {
-        name: draft.name.value,
-        about: draft.about.value.trim().to_owned(),
-        topology: draft.topology.value,
-        backend: draft.backend.value,
-        ttl,
-        deadline: draft.deadline.map_or(DEFAULT_DEADLINE, |d| d.value),
-        workers: draft.workers.into_iter().map(worker).collect(),
-        timeline: draft.timeline.into_iter().map(entry).collect(),
-        cases: draft
-            .cases
-            .into_iter()
-            .map(|case| Case {
-                name: case.name.value,
-                fence: case.fence.value,
-                expect: case.expect,
-            })
-            .collect(),
-        text: text.to_owned(),
-    }
 }
