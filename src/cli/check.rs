@@ -1,7 +1,7 @@
 use super::exit::{Exit, Failure};
 use super::progress::wants_color;
 use crate::report::{json, terminal};
-use crate::run::{RESULT, RunOutcome, SCENARIO};
+use crate::run::{RESULT, SCENARIO, judge_run};
 use crate::scenario::{Surroundings, load_file};
 use clap::Args;
 use serde_json::Value;
@@ -27,7 +27,7 @@ impl Check {
         let stable = recorded.as_ref().map(|result| &result["stable"]);
         let seed = stable.and_then(|stable| stable["seed"].as_u64());
         let mutant = stable.and_then(|stable| stable["mutant"].as_str());
-        let mut outcome = RunOutcome::recorded(&scenario, seed.unwrap_or_default(), &self.run)?;
+        let mut outcome = judge_run(&scenario, seed.unwrap_or_default(), &self.run)?;
         outcome.mutant = mutant.map(str::to_owned);
         print!("{}", terminal::screen(&outcome, wants_color()));
         match stable {

@@ -3,9 +3,9 @@ use super::home::Home;
 use super::{interrupt, progress};
 use crate::cluster::Topology;
 use crate::cluster::docker::DockerRuntime;
-use crate::model::Outcome;
+use crate::model::{Outcome, RunRecord};
 use crate::report::terminal;
-use crate::run::{self, RunOutcome, RunRequest};
+use crate::run::{self, RunRequest};
 use crate::scenario::Scenario;
 use crate::yaml::nearest;
 use clap::Args;
@@ -128,7 +128,7 @@ struct Tally {
 }
 
 impl Tally {
-    fn add(&mut self, run: &RunOutcome) {
+    fn add(&mut self, run: &RunRecord) {
         for case in &run.cases {
             let name = (run.scenario.clone(), case.name.clone());
             let outcomes = self.cases.entry(name).or_default();

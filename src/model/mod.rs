@@ -10,6 +10,7 @@ mod expectation;
 mod fault;
 mod lock_event;
 mod log_row;
+mod run_record;
 mod settings;
 mod token;
 mod verdict;
@@ -21,6 +22,7 @@ pub use expectation::{CountRange, Expectations};
 pub use fault::{FaultKind, FaultRow, FaultStage};
 pub use lock_event::{LockEvent, LockEventKind};
 pub use log_row::{LogRow, RowOutcome, RowValue};
+pub use run_record::{CaseNotes, CaseResult, RunRecord};
 pub use settings::{Backend, Fence, OnLost};
 pub use token::FencingToken;
 pub use verdict::{

@@ -1,13 +1,12 @@
 //! `result.json`: a stable part that is the same in every good run, and the
 //! volatile rest, so that a plain `diff` of two results shows only the rest.
 
-use crate::model::FaultStage;
-use crate::run::{CaseOutcome, RunOutcome};
+use crate::model::{CaseResult, FaultStage, RunRecord};
 use serde_json::{Map, Value, json};
 
 pub const SCHEMA_VERSION: u32 = 1;
 
-pub fn result(run: &RunOutcome) -> Value {
+pub fn result(run: &RunRecord) -> Value {
     json!({
         "schema_version": SCHEMA_VERSION,
         "stable": stable(run),
@@ -18,7 +17,7 @@ pub fn result(run: &RunOutcome) -> Value {
 }
 
 /// What two good runs of one scenario have in common, to the letter.
-pub fn stable(run: &RunOutcome) -> Value {
+pub fn stable(run: &RunRecord) -> Value {
     json!({
         "scenario": { "name": run.scenario, "hash": run.scenario_hash },
         "seed": run.seed,
@@ -28,12 +27,12 @@ pub fn stable(run: &RunOutcome) -> Value {
     })
 }
 
-fn by_case(run: &RunOutcome, part: impl Fn(&CaseOutcome) -> Value) -> Value {
+fn by_case(run: &RunRecord, part: impl Fn(&CaseResult) -> Value) -> Value {
     let cases = run.cases.iter().map(|case| (case.name.clone(), part(case)));
     Value::Object(cases.collect::<Map<_, _>>())
 }
 
-fn stable_case(case: &CaseOutcome) -> Value {
+fn stable_case(case: &CaseResult) -> Value {
     let judgement = &case.judgement;
     let stories = judgement.stories.iter().map(|story| {
         let steps: Vec<&str> = story.steps.iter().map(|s| s.symbolic.as_str()).collect();
@@ -55,7 +54,7 @@ fn stable_case(case: &CaseOutcome) -> Value {
 }
 
 /// Each fault once, with how it came out.
-fn faults(case: &CaseOutcome) -> Vec<Value> {
+fn faults(case: &CaseResult) -> Vec<Value> {
     let requested = case.faults.iter();
     let requested = requested.filter(|row| row.stage == FaultStage::Requested);
     requested
@@ -67,13 +66,12 @@ fn faults(case: &CaseOutcome) -> Vec<Value> {
         .collect()
 }
 
-fn evidence(case: &CaseOutcome) -> Value {
+fn evidence(case: &CaseResult) -> Value {
     let judgement = &case.judgement;
     let stories = judgement.stories.iter().map(|story| {
-        let steps = story
-            .steps
-            .iter()
-            .map(|step| json!({ "at_ms": millis_since(case, step.at_ns), "what": step.concrete }));
+        let steps = story.steps.iter().map(
+            |step| json!({ "at_ms": case.millis_since_start(step.at_ns), "what": step.concrete }),
+        );
         json!({ "row": story.row, "steps": steps.collect::<Vec<_>>() })
     });
     json!({
@@ -87,17 +85,11 @@ fn evidence(case: &CaseOutcome) -> Value {
     })
 }
 
-fn environment(run: &RunOutcome) -> Value {
+fn environment(run: &RunRecord) -> Value {
     let mut all = json!(run.environment);
     all["fencepost"] = json!(env!("CARGO_PKG_VERSION"));
     for (node, version) in run.cases.iter().flat_map(|case| &case.notes.versions) {
         all[format!("version {node}")] = json!(version);
     }
     all
-}
-
-/// Milliseconds since the first event, with fractions.
-pub fn millis_since(case: &CaseOutcome, at_ns: u64) -> f64 {
-    let ns = at_ns.saturating_sub(case.started_ns);
-    (ns / 1_000) as f64 / 1_000.0
 }

@@ -1,19 +1,17 @@
 //! The final screen: verdict, explanation, and where the files are.
 
-use super::json::millis_since;
-use crate::model::{CountRange, Finding, Outcome, Story};
-use crate::run::{CaseOutcome, RunOutcome};
+use crate::model::{CaseResult, CountRange, Finding, Outcome, RunRecord, Story};
 use std::fmt::Write;
 
 /// Stories shown per case; the result has them all.
 const STORIES_SHOWN: usize = 1;
 
-pub fn screen(run: &RunOutcome, color: bool) -> String {
+pub fn screen(run: &RunRecord, color: bool) -> String {
     let mut text = String::new();
     for case in &run.cases {
         case_screen(&mut text, case, color);
     }
-    let as_expected = |case: &&CaseOutcome| case.verdict.outcome == Outcome::AsExpected;
+    let as_expected = |case: &&CaseResult| case.verdict.outcome == Outcome::AsExpected;
     let _ = writeln!(
         text,
         "{}: {} ({} of {} cases as expected)",
@@ -29,7 +27,7 @@ pub fn screen(run: &RunOutcome, color: bool) -> String {
     text
 }
 
-fn case_screen(text: &mut String, case: &CaseOutcome, color: bool) {
+fn case_screen(text: &mut String, case: &CaseResult, color: bool) {
     let outcome = paint(case.verdict.outcome, color);
     let _ = writeln!(text, "{} (fence {}): {outcome}", case.name, case.fence);
     let findings: Vec<String> = case.verdict.findings.iter().map(finding_words).collect();
@@ -50,7 +48,7 @@ fn case_screen(text: &mut String, case: &CaseOutcome, color: bool) {
     text.push('\n');
 }
 
-fn story_screen(text: &mut String, case: &CaseOutcome, story: &Story) {
+fn story_screen(text: &mut String, case: &CaseResult, story: &Story) {
     let kinds: Vec<String> = story.kinds.iter().map(|kind| kind.to_string()).collect();
     let title = match kinds.is_empty() {
         true => "the stale write that was refused".to_owned(),
@@ -58,7 +56,7 @@ fn story_screen(text: &mut String, case: &CaseOutcome, story: &Story) {
     };
     let _ = writeln!(text, "  {title}");
     for step in &story.steps {
-        let seconds = millis_since(case, step.at_ns) / 1_000.0;
+        let seconds = case.millis_since_start(step.at_ns) / 1_000.0;
         let _ = writeln!(text, "    {seconds:>7.3} s  {}", step.concrete);
     }
 }

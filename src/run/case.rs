@@ -2,14 +2,16 @@
 
 use super::collect::collect;
 use super::drive::{Drive, Happening};
-use super::evidence::{CaseNotes, Evidence};
-use super::nodes::{CaseNodes, Endpoint};
-use super::outcome::{CaseOutcome, judge_case};
+use super::evidence::Evidence;
+use super::judge::judge_case;
+use super::nodes::CaseNodes;
+use super::observer::Observer;
+use super::phases::Phases;
 use super::workers::Workers;
 use super::{RunError, RunFolder, RunRequest, stop_at};
 use crate::cluster::{Cluster, Console, Runtime};
-use crate::dlock::observe_redis;
 use crate::fault::Nemesis;
+use crate::model::{CaseNotes, CaseResult};
 use crate::progress::{Progress, Task};
 use crate::resource::ResourceClient;
 use crate::scenario::Case;
@@ -17,9 +19,8 @@ use futures_util::future::{try_join, try_join_all};
 use futures_util::{StreamExt, pin_mut};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
+use std::time::Duration;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 /// Happenings that may wait; whoever reports more is slowed down.
@@ -35,7 +36,7 @@ pub async fn run_case(
     runtime: &dyn Runtime,
     progress: &dyn Progress,
     interrupt: &CancellationToken,
-) -> Result<CaseOutcome, RunError> {
+) -> Result<CaseResult, RunError> {
     let task = progress.begin(&format!("{} {}", request.scenario.name, case.name));
     let evidence = Arc::new(Evidence::create(folder.case(&case.name))?);
     let nodes = CaseNodes::new(request, case)?;
@@ -130,7 +131,7 @@ impl Stage<'_> {
         let mut observers = Vec::new();
         let mut versions = BTreeMap::new();
         for server in &self.nodes.lock_servers {
-            let (observer, version) = self.observe(server).await?;
+            let (observer, version) = Observer::start(self.cluster, self.evidence, server).await?;
             observers.push(observer);
             versions.insert(server.node.clone(), version);
         }
@@ -180,62 +181,6 @@ impl Stage<'_> {
     async fn resource_client(&self) -> Result<ResourceClient, RunError> {
         super::collect::resource_client(self.nodes, self.cluster, ANSWER_DEADLINE).await
     }
-
-    /// Puts a bystander beside a lock server; returns once no grant can be
-    /// missed, with the server's version.
-    async fn observe(&self, server: &Endpoint) -> Result<(Observer, String), RunError> {
-        let address = self.cluster.address(&server.node, server.port).await?;
-        let (send, mut events) = mpsc::channel(WAITING_HAPPENINGS);
-        let (ready, is_ready) = oneshot::channel();
-        let stop = CancellationToken::new();
-        let (node, stopped) = (server.node.clone(), stop.clone());
-        let watching = tokio::spawn(async move {
-            let watched = observe_redis(&address.to_string(), &node, send, ready, stopped).await;
-            watched.map_err(|error| format!("what {node} held is not known to the end: {error}"))
-        });
-        let evidence = Arc::clone(self.evidence);
-        let writing = tokio::spawn(async move {
-            while let Some(event) = events.recv().await {
-                evidence.lock(&event);
-            }
-        });
-        let observer = Observer {
-            stop,
-            watching,
-            writing,
-        };
-        match tokio::time::timeout(ANSWER_DEADLINE, is_ready).await {
-            Ok(Ok(version)) => Ok((observer, version)),
-            _ => Err(RunError::ServiceEnded {
-                what: format!("the observer on {}", server.node),
-                log: observer.stop().await.unwrap_or_default(),
-            }),
-        }
-    }
-}
-
-struct Observer {
-    stop: CancellationToken,
-    watching: JoinHandle<Result<(), String>>,
-    writing: JoinHandle<()>,
-}
-
-impl Observer {
-    /// Ends the watch; returns why it is incomplete, where it is.
-    async fn stop(self) -> Option<String> {
-        self.stop.cancel();
-        let ended = async {
-            let watched = self.watching.await;
-            let _ = self.writing.await;
-            watched
-                .map_err(|error| error.to_string())
-                .and_then(|result| result)
-        };
-        match tokio::time::timeout(ANSWER_DEADLINE, ended).await {
-            Ok(result) => result.err(),
-            Err(_) => Some("an observer of a lock server did not end".to_owned()),
-        }
-    }
 }
 
 /// The resource's log, row by row as it grows.
@@ -260,33 +205,6 @@ async fn follow(resource: ResourceClient, happenings: mpsc::Sender<Happening>) {
     };
     // Nobody listens any more once the case is over.
     let _ = happenings.send(last).await;
-}
-
-/// How long each phase took, in milliseconds.
-#[derive(Default)]
-struct Phases {
-    took_ms: BTreeMap<String, u64>,
-}
-
-impl Phases {
-    async fn time<T>(&mut self, phase: &str, work: impl Future<Output = T>) -> T {
-        let started = Instant::now();
-        let done = work.await;
-        let took = started.elapsed().as_millis() as u64;
-        self.took_ms.insert(format!("{phase}_ms"), took);
-        done
-    }
-
-    /// With everything beyond the scenario's own waiting added up.
-    fn finish(mut self) -> BTreeMap<String, u64> {
-        let others = self
-            .took_ms
-            .iter()
-            .filter(|(name, _)| *name != "scenario_ms");
-        let overhead = others.map(|(_, ms)| ms).sum();
-        self.took_ms.insert("overhead_ms".to_owned(), overhead);
-        self.took_ms
-    }
 }
 
 fn both<T>(first: Result<T, RunError>, then: Result<(), RunError>) -> Result<T, RunError> {

@@ -2,10 +2,10 @@
 //! metric, and what every node printed.
 
 use super::RunError;
-use super::evidence::{CaseNotes, Evidence};
+use super::evidence::Evidence;
 use super::nodes::CaseNodes;
 use crate::cluster::Cluster;
-use crate::model::RowOutcome;
+use crate::model::{CaseNotes, RowOutcome};
 use crate::resource::ResourceClient;
 use futures_util::future::join_all;
 use std::collections::BTreeSet;

@@ -2,9 +2,8 @@
 //! killed run keeps its evidence.
 
 use super::folder::{FolderError, to_json, write_failed, write_whole};
-use crate::model::{Event, FaultRow, LockEvent, LogRow};
-use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use crate::model::{CaseNotes, Event, FaultRow, LockEvent, LogRow};
+use serde::Serialize;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,22 +14,6 @@ pub const ACCEPTED: &str = "accepted.jsonl";
 pub const FAULTS: &str = "faults.jsonl";
 pub const LOCKS: &str = "locks.jsonl";
 pub const NOTES: &str = "case.json";
-
-/// What the harness itself has to say about a case, beside the evidence.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct CaseNotes {
-    pub workers: Vec<String>,
-    /// Why the record is incomplete, where it is.
-    pub gaps: Vec<String>,
-    /// What the resource held in the end, key by key.
-    pub values: BTreeMap<String, serde_json::Value>,
-    /// `resource_stale_token_rejections_total` at the end; it starts at 0.
-    pub stale_rejections_metric: Option<u64>,
-    /// The exact version of every lock server, as it said itself.
-    #[serde(default)]
-    pub versions: BTreeMap<String, String>,
-    pub measurements: BTreeMap<String, u64>,
-}
 
 /// The growing files of one case.
 pub struct Evidence {

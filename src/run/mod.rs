@@ -7,16 +7,19 @@ mod collect;
 mod drive;
 mod evidence;
 mod folder;
+mod judge;
 mod nodes;
-mod outcome;
+mod observer;
+mod phases;
 mod recorded;
 mod time_stamp;
 mod workers;
 
 pub use folder::{FolderError, RESULT, RunFolder, SCENARIO, to_json};
-pub use outcome::{CaseOutcome, RunOutcome, judge_case};
+pub use judge::judge_run;
 
 use crate::cluster::{ClusterError, Runtime, Topology};
+use crate::model::RunRecord;
 use crate::progress::Progress;
 use crate::scenario::Scenario;
 use std::collections::BTreeMap;
@@ -65,7 +68,7 @@ pub async fn run(
     runtime: &dyn Runtime,
     progress: &dyn Progress,
     interrupt: &CancellationToken,
-) -> Result<RunOutcome, RunError> {
+) -> Result<RunRecord, RunError> {
     let environment = stop_at(interrupt, prepare(request, runtime, progress)).await?;
     let scenario = request.scenario;
     let folder = RunFolder::create(
@@ -74,14 +77,22 @@ pub async fn run(
         request.seed,
         &scenario.text,
     )?;
-    let mut outcome = RunOutcome::new(request, environment, folder.path.clone());
+    let mut record = RunRecord {
+        scenario: scenario.name.clone(),
+        scenario_hash: scenario.hash(),
+        seed: request.seed,
+        mutant: request.mutant.clone(),
+        cases: Vec::new(),
+        environment,
+        folder: folder.path.clone(),
+    };
     let chosen = |name: &str| request.case.is_none_or(|only| only == name);
     for case in scenario.cases.iter().filter(|case| chosen(&case.name)) {
         let ran = case::run_case(request, case, &folder, runtime, progress, interrupt).await?;
-        outcome.cases.push(ran);
-        folder.write(RESULT, &to_json(&crate::report::json::result(&outcome)))?;
+        record.cases.push(ran);
+        folder.write(RESULT, &to_json(&crate::report::json::result(&record)))?;
     }
-    Ok(outcome)
+    Ok(record)
 }
 
 async fn prepare(

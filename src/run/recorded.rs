@@ -1,8 +1,8 @@
 //! Reading a recorded case back: for the judge, right after the run or years later.
 
-use super::evidence::{ACCEPTED, CaseNotes, FAULTS, HISTORY, LOCKS, NOTES};
+use super::evidence::{ACCEPTED, FAULTS, HISTORY, LOCKS, NOTES};
 use super::folder::FolderError;
-use crate::model::CaseRecord;
+use crate::model::{CaseNotes, CaseRecord};
 use serde::de::DeserializeOwned;
 use std::fs;
 use std::io;

@@ -1,0 +1,60 @@
+use super::{CaseVerdict, FaultRow, Fence, Judgement, Outcome};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What a run came to: all that a report needs to know.
+pub struct RunRecord {
+    pub scenario: String,
+    pub scenario_hash: String,
+    pub seed: u64,
+    /// A defect that was switched on in a test build, by name.
+    pub mutant: Option<String>,
+    pub cases: Vec<CaseResult>,
+    /// Versions, kernel, image ids.
+    pub environment: BTreeMap<String, String>,
+    pub folder: PathBuf,
+}
+
+pub struct CaseResult {
+    pub name: String,
+    pub fence: Fence,
+    pub judgement: Judgement,
+    pub verdict: CaseVerdict,
+    pub faults: Vec<FaultRow>,
+    pub notes: CaseNotes,
+    /// The first event: times are told from here.
+    pub started_ns: u64,
+}
+
+/// What the harness itself has to say about a case, beside the evidence.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct CaseNotes {
+    pub workers: Vec<String>,
+    /// Why the record is incomplete, where it is.
+    pub gaps: Vec<String>,
+    /// What the resource held in the end, key by key.
+    pub values: BTreeMap<String, serde_json::Value>,
+    /// `resource_stale_token_rejections_total` at the end; it starts at 0.
+    pub stale_rejections_metric: Option<u64>,
+    /// The exact version of every lock server, as it said itself.
+    #[serde(default)]
+    pub versions: BTreeMap<String, String>,
+    pub measurements: BTreeMap<String, u64>,
+}
+
+impl RunRecord {
+    /// The worst of all cases: false beats unknown beats true.
+    pub fn verdict(&self) -> Outcome {
+        let worst = self.cases.iter().map(|case| case.verdict.outcome).min();
+        worst.unwrap_or(Outcome::Inconclusive)
+    }
+}
+
+impl CaseResult {
+    /// Milliseconds since the first event, with fractions.
+    pub fn millis_since_start(&self, at_ns: u64) -> f64 {
+        let ns = at_ns.saturating_sub(self.started_ns);
+        (ns / 1_000) as f64 / 1_000.0
+    }
+}
