@@ -22,6 +22,7 @@ use bollard::models::NetworkCreateRequest;
 use bollard::query_parameters::{KillContainerOptions, LogsOptions, TopOptions};
 use futures_util::StreamExt;
 use std::net::{Ipv4Addr, SocketAddr};
+use tokio_util::task::TaskTracker;
 
 /// One case's containers. Nothing is removed on drop, because that could not
 /// be awaited: `remove` is called on every way out, and the sweep finds the rest.
@@ -29,6 +30,9 @@ pub struct DockerCluster {
     engine: Engine,
     labels: RunLabels,
     images: ImageIds,
+    /// Calls that bring containers about. Whoever gives up waiting for one does
+    /// not stop the engine, so removal waits for them first.
+    births: TaskTracker,
 }
 
 impl DockerCluster {
@@ -46,6 +50,7 @@ impl DockerCluster {
                 keep,
             },
             images,
+            births: TaskTracker::new(),
         };
         let request = NetworkCreateRequest {
             name: cluster.network(),
@@ -81,8 +86,31 @@ impl DockerCluster {
             labels: self.labels.for_node(&node.name),
             attached,
         };
-        container::create(&self.engine, &blueprint, node).await?;
-        Ok(blueprint.name)
+        let (engine, node) = (self.engine.clone(), node.clone());
+        self.to_the_end(async move {
+            container::create(&engine, &blueprint, &node).await?;
+            Ok(blueprint.name)
+        })
+        .await
+    }
+
+    async fn start_container(&self, name: &str, node: &NodeSpec) -> Result<(), ClusterError> {
+        let (engine, name, node) = (self.engine.clone(), name.to_owned(), node.clone());
+        self.to_the_end(async move { container::start(&engine, &name, &node).await })
+            .await
+    }
+
+    async fn to_the_end<T: Send + 'static>(
+        &self,
+        birth: impl Future<Output = Result<T, ClusterError>> + Send + 'static,
+    ) -> Result<T, ClusterError> {
+        let born = self.births.spawn(birth).await;
+        born.unwrap_or_else(|error| {
+            Err(ClusterError::Failed {
+                what: "start a container".to_owned(),
+                reason: error.to_string(),
+            })
+        })
     }
 }
 
@@ -90,7 +118,7 @@ impl DockerCluster {
 impl Cluster for DockerCluster {
     async fn start(&self, node: &NodeSpec) -> Result<(), ClusterError> {
         let name = self.create_container(node, false).await?;
-        container::start(&self.engine, &name, node).await?;
+        self.start_container(&name, node).await?;
         readiness::wait(&self.engine, &name, node).await
     }
 
@@ -98,7 +126,7 @@ impl Cluster for DockerCluster {
         let name = self.create_container(node, true).await?;
         // Attached before the start, so that no line is missed.
         let console = console::attach(&self.engine, &name).await?;
-        container::start(&self.engine, &name, node).await?;
+        self.start_container(&name, node).await?;
         Ok(console)
     }
 
@@ -164,6 +192,8 @@ impl Cluster for DockerCluster {
     }
 
     async fn remove(&self) -> Result<(), ClusterError> {
+        self.births.close();
+        self.births.wait().await;
         sweep::remove_run(&self.engine, &self.labels.run).await
     }
 }

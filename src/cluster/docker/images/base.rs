@@ -1,7 +1,7 @@
 //! The base image: pulled where a registry answers, else bootstrapped once
 //! from Debian's packages with mmdebstrap, which finds its mirror by itself.
 
-use super::{find, pull};
+use super::{find, program, pull};
 use crate::cluster::ClusterError;
 use crate::cluster::docker::engine::{Engine, failed};
 use crate::cluster::docker::labels;
@@ -11,7 +11,7 @@ use futures_util::StreamExt;
 use std::fs::File;
 use std::io::{Read, Seek};
 use std::path::PathBuf;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::Command;
 
@@ -57,7 +57,7 @@ fn suite_of(image: &str) -> Option<&str> {
 
 /// Where mmdebstrap is, or the command that gets it.
 pub fn bootstrap_tool() -> Result<PathBuf, String> {
-    find_program("mmdebstrap").ok_or_else(|| format!("run: {INSTALL_COMMAND}"))
+    program::find("mmdebstrap").ok_or_else(|| format!("run: {INSTALL_COMMAND}"))
 }
 
 async fn bootstrap(
@@ -79,12 +79,12 @@ async fn bootstrap(
     command
         .args(["--variant=minbase", "--format=tar", suite, "-"])
         .stdout(Stdio::from(file.try_clone().map_err(io_failed)?));
-    let output = run(command, &what, BOOTSTRAP_DEADLINE).await?;
-    if !output.status.success() {
+    let ended = program::run(command, &what, BOOTSTRAP_DEADLINE).await?;
+    if !ended.success {
         task.finish("failed");
         return Err(ClusterError::Failed {
             what,
-            reason: last_lines(&output),
+            reason: ended.last_lines,
         });
     }
     task.detail("importing");
@@ -137,7 +137,7 @@ async fn install_tool(progress: &dyn Progress) -> Result<PathBuf, ClusterError> 
         what: "mmdebstrap, needed to make a base image where none can be pulled,".to_owned(),
         remedy: format!("run as root: {INSTALL_COMMAND}"),
     };
-    let apt = find_program("apt-get").filter(|_| nix::unistd::geteuid().is_root());
+    let apt = program::find("apt-get").filter(|_| nix::unistd::geteuid().is_root());
     let Some(apt) = apt else {
         return Err(missing());
     };
@@ -153,8 +153,8 @@ async fn install_tool(progress: &dyn Progress) -> Result<PathBuf, ClusterError> 
         command
             .args(arguments)
             .env("DEBIAN_FRONTEND", "noninteractive")
-            .stdout(Stdio::piped());
-        run(command, "apt-get", INSTALL_DEADLINE).await?;
+            .stdout(Stdio::null());
+        program::run(command, "apt-get", INSTALL_DEADLINE).await?;
         if let Ok(tool) = bootstrap_tool() {
             task.finish("done");
             return Ok(tool);
@@ -162,67 +162,6 @@ async fn install_tool(progress: &dyn Progress) -> Result<PathBuf, ClusterError> 
     }
     task.finish("failed");
     Err(missing())
-}
-
-/// Runs a program to its end; giving up, or being given up, ends it too.
-async fn run(mut command: Command, what: &str, limit: Duration) -> Result<Output, ClusterError> {
-    command
-        .stdin(Stdio::null())
-        .stderr(Stdio::piped())
-        .kill_on_drop(true);
-    let child = command.spawn().map_err(|error| ClusterError::Failed {
-        what: what.to_owned(),
-        reason: error.to_string(),
-    })?;
-    let _ended = TerminateOnDrop(child.id());
-    match tokio::time::timeout(limit, child.wait_with_output()).await {
-        Ok(output) => output.map_err(|error| ClusterError::Failed {
-            what: what.to_owned(),
-            reason: error.to_string(),
-        }),
-        Err(_) => Err(ClusterError::Deadline {
-            what: what.to_owned(),
-            after: limit,
-        }),
-    }
-}
-
-/// SIGTERM before the SIGKILL of `kill_on_drop`: mmdebstrap removes its work
-/// folder on the first, and could not on the second.
-struct TerminateOnDrop(Option<u32>);
-
-impl Drop for TerminateOnDrop {
-    fn drop(&mut self) {
-        use nix::sys::signal::{Signal, kill};
-        use nix::unistd::Pid;
-        let Some(pid) = self.0.and_then(|pid| i32::try_from(pid).ok()) else {
-            return;
-        };
-        let pid = Pid::from_raw(pid);
-        if kill(pid, Signal::SIGTERM).is_err() {
-            return;
-        }
-        for _ in 0..50 {
-            std::thread::sleep(Duration::from_millis(100));
-            if kill(pid, None).is_err() {
-                return;
-            }
-        }
-    }
-}
-
-fn last_lines(output: &Output) -> String {
-    let text = String::from_utf8_lossy(&output.stderr);
-    let lines: Vec<&str> = text.lines().collect();
-    let from = lines.len().saturating_sub(8);
-    lines[from..].join("\n    ")
-}
-
-fn find_program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|candidate| candidate.is_file())
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 mod base;
 mod build;
 mod own;
+mod program;
 
 use super::engine::{Engine, call, is_not_found, label_filter};
 use super::labels;

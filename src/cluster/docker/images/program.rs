@@ -1,0 +1,115 @@
+//! Programs of this machine, run to their end and never beyond ours.
+
+use crate::cluster::ClusterError;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::process::{Child, Command};
+
+const LAST_LINES: usize = 8;
+/// What a program gets to tidy up after SIGTERM: a hundred looks, 50 ms apart.
+const LOOKS: u32 = 100;
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+
+pub struct Ended {
+    pub success: bool,
+    /// Of its stderr, indented.
+    pub last_lines: String,
+}
+
+/// The caller sets arguments and stdout.
+pub async fn run(mut command: Command, what: &str, limit: Duration) -> Result<Ended, ClusterError> {
+    let failed = |error: std::io::Error| ClusterError::Failed {
+        what: what.to_owned(),
+        reason: error.to_string(),
+    };
+    command.stdin(Stdio::null()).stderr(Stdio::piped());
+    let mut running = Running(command.spawn().map_err(failed)?);
+    let mut stderr = running.0.stderr.take();
+    let to_the_end = async {
+        let mut text = Vec::new();
+        if let Some(stderr) = &mut stderr {
+            stderr.read_to_end(&mut text).await?;
+        }
+        Ok((running.0.wait().await?, text))
+    };
+    match tokio::time::timeout(limit, to_the_end).await {
+        Ok(ended) => {
+            let (status, text) = ended.map_err(failed)?;
+            Ok(Ended {
+                success: status.success(),
+                last_lines: last_lines(&text),
+            })
+        }
+        Err(_) => Err(ClusterError::Deadline {
+            what: what.to_owned(),
+            after: limit,
+        }),
+    }
+}
+
+/// The first program of this name on the PATH.
+pub fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(|candidate| candidate.is_file())
+}
+
+/// Given up, a program is asked to end before it is made to: mmdebstrap
+/// removes its work folder on SIGTERM and could not on SIGKILL.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // A child that was waited for has no pid any more; it may be somebody else's.
+        let Some(pid) = self.0.id().and_then(|pid| i32::try_from(pid).ok()) else {
+            return;
+        };
+        let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+        for _ in 0..LOOKS {
+            if !matches!(self.0.try_wait(), Ok(None)) {
+                return;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        let _ = self.0.start_kill();
+    }
+}
+
+fn last_lines(text: &[u8]) -> String {
+    let text = String::from_utf8_lossy(text);
+    let lines: Vec<&str> = text.lines().collect();
+    let from = lines.len().saturating_sub(LAST_LINES);
+    lines[from..].join("\n    ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_program_given_up_gets_to_tidy_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let (started, tidied) = (folder.path().join("started"), folder.path().join("tidied"));
+        let mut command = Command::new("sh");
+        let script = "trap 'echo > $2; exit' TERM; echo > $1; while :; do sleep 0.05; done";
+        command.args(["-c", script, "sh"]).args([&started, &tidied]);
+        let limit = Duration::from_secs(2);
+        let given_up = run(command, "wait for ever", limit).await;
+        assert!(matches!(given_up, Err(ClusterError::Deadline { .. })));
+        assert!(started.exists() && tidied.exists());
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_program_comes_with_its_last_lines() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo one >&2; echo two >&2; exit 3"]);
+        let ended = run(command, "fail", Duration::from_secs(5)).await.unwrap();
+        assert!(!ended.success);
+        assert_eq!(ended.last_lines, "one\n    two");
+    }
+}
