@@ -105,13 +105,7 @@ fn a_topology_that_is_not_there_is_answered_with_the_nearest() {
 #[test]
 fn a_key_that_stands_twice_is_refused() {
     let home = Home::new();
-    home.replace(
-        FILE,
-        "topology: redis",
-        "seed: 1
-topology: redis
-topology: redis # again",
-    );
+    home.replace(FILE, "topology: redis", "topology: redis\ntopology: again");
     let place = home.place(FILE, "topology: again");
     let message = format!("{place}: `topology` stands here a second time");
     refused(&home, SCENARIO).expect_said(&[&message]);

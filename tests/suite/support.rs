@@ -9,7 +9,7 @@ mod redis;
 mod turn;
 
 pub use command::{Ended, Running, command, fencepost, offline, start};
-pub use docker::{Events, docker, docker_ok, owned_by, owner_pid};
+pub use docker::{Events, docker, docker_ok, owned_by};
 pub use home::{Home, copy_folder};
 pub use read::{await_row, json, rows, until};
 pub use redis::{redis_address, redis_container};
