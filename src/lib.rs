@@ -1,14 +1,32 @@
-pub mod checker;
-pub mod cli;
-pub mod clock;
-pub mod cluster;
-pub mod dlock;
-pub mod fault;
+//! fencepost proves with real containers whether a distributed lock is safe.
+//!
+//! The lock is a hint; the resource enforces mutual exclusion, with a fencing
+//! token that it refuses to see run backwards. The rooms, in reading order:
+
+/// What is recorded and what is said about it.
 pub mod model;
-pub mod progress;
-pub mod report;
+
+/// Time that no fault touches.
+pub mod clock;
+
+/// The parts under test: lock library, protected resource, worker.
+pub mod dlock;
 pub mod resource;
-pub mod run;
-pub mod scenario;
 pub mod worker;
+
+/// What is to happen.
+pub mod scenario;
 pub mod yaml;
+
+/// Where it happens, and what goes wrong there.
+pub mod cluster;
+pub mod fault;
+
+/// From start to verdict.
+pub mod checker;
+pub mod report;
+pub mod run;
+
+/// For people.
+pub mod cli;
+pub mod progress;

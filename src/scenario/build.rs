@@ -1,27 +1,55 @@
-use super::draft::{Bound, Draft, DraftAction, DraftEntry, DraftWorker};
+use super::draft::{Bound, Draft, DraftAction, DraftCase, DraftEntry, DraftWorker};
 use super::validate::DEFAULT_DEADLINE;
 use super::{Action, Case, Entry, Scenario, Worker};
 use std::time::Duration;
 
 /// A draft that passed validation, without its places and with its defaults.
-pub fn scenario(draft: Draft, text: &str) -> Scenario {
-    let ttl = draft.ttl.value;
-    let worker = |worker: DraftWorker| Worker {
-        name: worker.name.value,
-        key: worker.key.value,
-        gates: worker.gates.into_iter().map(|gate| gate.value).collect(),
-        start: worker.start.map(|start| start.value),
-        rounds: worker.rounds.map_or(1, |rounds| rounds.value),
-        work: worker.work.map_or(Duration::ZERO, |work| work.value),
-        pause: worker.pause.map_or(Duration::ZERO, |pause| pause.value),
-        on_lost: worker.on_lost.map_or_else(Default::default, |on| on.value),
-        renew: worker.renew,
-    };
-    let entry = |entry: DraftEntry| Entry {
-        line: entry.place.line,
-        when: entry.when.value,
-        after: entry.after.map_or(Duration::ZERO, |after| after.value),
-        action: match entry.action {
+/// None only where something is missing, and that has been reported.
+pub fn scenario(draft: Draft, text: &str) -> Option<Scenario> {
+    let ttl = draft.ttl?.value;
+    Some(Scenario {
+        name: draft.name?.value,
+        about: draft.about?.value.trim().to_owned(),
+        topology: draft.topology?.value,
+        backend: draft.backend?.value,
+        ttl,
+        deadline: draft.deadline.map_or(DEFAULT_DEADLINE, |d| d.value),
+        workers: draft
+            .workers
+            .into_iter()
+            .map(worker)
+            .collect::<Option<_>>()?,
+        timeline: draft
+            .timeline
+            .into_iter()
+            .map(|draft| entry(draft, ttl))
+            .collect::<Option<_>>()?,
+        cases: draft.cases.into_iter().map(case).collect::<Option<_>>()?,
+        text: text.to_owned(),
+    })
+}
+
+fn worker(draft: DraftWorker) -> Option<Worker> {
+    let gates = draft.gates.unwrap_or_default().into_iter();
+    Some(Worker {
+        name: draft.name.value,
+        key: draft.key?.value,
+        gates: gates.map(|gate| gate.value).collect(),
+        start: draft.start.map(|start| start.value),
+        rounds: draft.rounds.map_or(1, |rounds| rounds.value),
+        work: draft.work.map_or(Duration::ZERO, |work| work.value),
+        pause: draft.pause.map_or(Duration::ZERO, |pause| pause.value),
+        on_lost: draft.on_lost.map_or_else(Default::default, |on| on.value),
+        renew: draft.renew,
+    })
+}
+
+fn entry(draft: DraftEntry, ttl: Duration) -> Option<Entry> {
+    Some(Entry {
+        line: draft.place.line,
+        when: draft.when?.value,
+        after: draft.after.map_or(Duration::ZERO, |after| after.value),
+        action: match draft.action? {
             DraftAction::Pause {
                 target,
                 lasting,
@@ -38,25 +66,13 @@ pub fn scenario(draft: Draft, text: &str) -> Scenario {
                 target: target.value,
             },
         },
-    };
-    Scenario {
+    })
+}
+
+fn case(draft: DraftCase) -> Option<Case> {
+    Some(Case {
         name: draft.name.value,
-        about: draft.about.value.trim().to_owned(),
-        topology: draft.topology.value,
-        backend: draft.backend.value,
-        ttl,
-        deadline: draft.deadline.map_or(DEFAULT_DEADLINE, |d| d.value),
-        workers: draft.workers.into_iter().map(worker).collect(),
-        timeline: draft.timeline.into_iter().map(entry).collect(),
-        cases: draft
-            .cases
-            .into_iter()
-            .map(|case| Case {
-                name: case.name.value,
-                fence: case.fence.value,
-                expect: case.expect,
-            })
-            .collect(),
-        text: text.to_owned(),
-    }
+        fence: draft.fence?.value,
+        expect: draft.expect?,
+    })
 }

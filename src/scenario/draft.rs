@@ -1,5 +1,6 @@
 //! The mirror of the YAML file: every value with its place, nothing checked
-//! yet that needs more than one value.
+//! yet that needs more than one value. What could not be read is missing here
+//! and has been reported, so that the checks can go on with the rest.
 
 use super::Trigger;
 use super::values::{choice, duration, range, trigger, whole_number};
@@ -8,11 +9,11 @@ use crate::yaml::{At, Fields, Node, Place, Report, Value};
 use std::time::Duration;
 
 pub struct Draft {
-    pub name: At<String>,
-    pub about: At<String>,
-    pub topology: At<String>,
-    pub backend: At<Backend>,
-    pub ttl: At<Duration>,
+    pub name: Option<At<String>>,
+    pub about: Option<At<String>>,
+    pub topology: Option<At<String>>,
+    pub backend: Option<At<Backend>>,
+    pub ttl: Option<At<Duration>>,
     pub deadline: Option<At<Duration>>,
     pub workers: Vec<DraftWorker>,
     pub timeline: Vec<DraftEntry>,
@@ -21,8 +22,9 @@ pub struct Draft {
 
 pub struct DraftWorker {
     pub name: At<String>,
-    pub key: At<String>,
-    pub gates: Vec<At<Gate>>,
+    pub key: Option<At<String>>,
+    /// None where there is no such field at all.
+    pub gates: Option<Vec<At<Gate>>>,
     pub start: Option<At<Trigger>>,
     pub rounds: Option<At<u32>>,
     pub work: Option<At<Duration>>,
@@ -33,9 +35,9 @@ pub struct DraftWorker {
 
 pub struct DraftEntry {
     pub place: Place,
-    pub when: At<Trigger>,
+    pub when: Option<At<Trigger>>,
     pub after: Option<At<Duration>>,
-    pub action: DraftAction,
+    pub action: Option<DraftAction>,
 }
 
 pub enum DraftAction {
@@ -59,11 +61,11 @@ impl DraftAction {
 
 impl DraftEntry {
     pub fn pauses(&self, name: &str) -> bool {
-        matches!(self.action, DraftAction::Pause { .. }) && self.action.target().value == name
+        matches!(&self.action, Some(DraftAction::Pause { target, .. }) if target.value == name)
     }
 
     pub fn resumes(&self, name: &str) -> bool {
-        matches!(self.action, DraftAction::Resume { .. }) && self.action.target().value == name
+        matches!(&self.action, Some(DraftAction::Resume { target }) if target.value == name)
     }
 }
 
@@ -76,8 +78,8 @@ pub enum Bound {
 
 pub struct DraftCase {
     pub name: At<String>,
-    pub fence: At<Fence>,
-    pub expect: Expectations,
+    pub fence: Option<At<Fence>>,
+    pub expect: Option<Expectations>,
 }
 
 pub fn read(root: &Node, report: &mut Report) -> Option<Draft> {
@@ -92,35 +94,37 @@ pub fn read(root: &Node, report: &mut Report) -> Option<Draft> {
     let cases = fields.required("cases", report);
     fields.finish(report);
 
-    let name = name.and_then(|node| node.text("a name", report));
-    let about = about.and_then(|node| node.text("a text", report));
-    let topology = topology.and_then(|node| node.text("the name of a topology", report));
-    let lock = lock.and_then(|node| read_lock(node, report));
-    let workers = workers.map(|node| read_named(node, "the workers by name", read_worker, report));
-    let timeline = timeline.map(|node| read_timeline(node, report));
-    let cases = cases.map(|node| read_named(node, "the cases by name", read_case, report));
-    let (backend, ttl) = lock?;
+    let (backend, ttl) = lock.map_or((None, None), |node| read_lock(node, report));
     Some(Draft {
-        name: name?,
-        about: about?,
-        topology: topology?,
+        name: name.and_then(|node| node.text("a name", report)),
+        about: about.and_then(|node| node.text("a text", report)),
+        topology: topology.and_then(|node| node.text("the name of a topology", report)),
         backend,
         ttl,
         deadline,
-        workers: workers?,
-        timeline: timeline.unwrap_or_default(),
-        cases: cases?,
+        workers: workers
+            .map(|node| read_named(node, "the workers by name", read_worker, report))
+            .unwrap_or_default(),
+        timeline: timeline
+            .map(|node| read_timeline(node, report))
+            .unwrap_or_default(),
+        cases: cases
+            .map(|node| read_named(node, "the cases by name", read_case, report))
+            .unwrap_or_default(),
     })
 }
 
-fn read_lock(node: &Node, report: &mut Report) -> Option<(At<Backend>, At<Duration>)> {
-    let mut fields = Fields::of(node, "lock", report)?;
+fn read_lock(node: &Node, report: &mut Report) -> (Option<At<Backend>>, Option<At<Duration>>) {
+    let Some(mut fields) = Fields::of(node, "lock", report) else {
+        return (None, None);
+    };
     let backend = fields.required("backend", report);
     let ttl = fields.required("ttl", report);
     fields.finish(report);
-    let backend = backend.and_then(|node| choice(node, "backend", &Backend::ALL, report));
-    let ttl = ttl.and_then(|node| duration(node, report));
-    Some((backend?, ttl?))
+    (
+        backend.and_then(|node| choice(node, "backend", &Backend::ALL, report)),
+        ttl.and_then(|node| duration(node, report)),
+    )
 }
 
 fn read_named<T>(
@@ -157,8 +161,8 @@ fn read_worker(name: &At<String>, node: &Node, report: &mut Report) -> Option<Dr
     fields.finish(report);
     Some(DraftWorker {
         name: name.clone(),
-        key: key?.text("a key", report)?,
-        gates: gates.unwrap_or_default(),
+        key: key.and_then(|node| node.text("a key", report)),
+        gates,
         start,
         rounds,
         work,
@@ -196,13 +200,11 @@ fn read_entry(node: &Node, report: &mut Report) -> Option<DraftEntry> {
     let after = fields.read("after", report, duration);
     let action = fields.required("do", report);
     fields.finish(report);
-    let when = when.and_then(|node| trigger(node, report));
-    let action = action.and_then(|node| read_action(node, report));
     Some(DraftEntry {
         place: node.place,
-        when: when?,
+        when: when.and_then(|node| trigger(node, report)),
         after,
-        action: action?,
+        action: action.and_then(|node| read_action(node, report)),
     })
 }
 
@@ -256,12 +258,10 @@ fn read_case(name: &At<String>, node: &Node, report: &mut Report) -> Option<Draf
     let fence = fields.required("fence", report);
     let expect = fields.required("expect", report);
     fields.finish(report);
-    let fence = fence.and_then(|node| choice(node, "fence (on or off)", &Fence::ALL, report));
-    let expect = expect.and_then(|node| read_expectations(node, report));
     Some(DraftCase {
         name: name.clone(),
-        fence: fence?,
-        expect: expect?,
+        fence: fence.and_then(|node| choice(node, "fence (on or off)", &Fence::ALL, report)),
+        expect: expect.and_then(|node| read_expectations(node, report)),
     })
 }
 
@@ -277,7 +277,7 @@ fn read_expectations(node: &Node, report: &mut Report) -> Option<Expectations> {
     expect.rightful_rejections = fields.read("rightful_rejections", report, range);
     expect.overlaps = fields.read("overlaps", report, range);
     fields.finish(report);
-    if expect == Expectations::default() && report.is_clean() {
+    if matches!(&node.value, Value::Map(fields) if fields.is_empty()) {
         report.add(node.place, "a case that expects nothing proves nothing");
     }
     Some(expect)

@@ -7,7 +7,8 @@ use crate::yaml::{At, Report};
 use std::time::Duration;
 
 pub fn check(scenario: &Check<'_>, entry: &DraftEntry, report: &mut Report) {
-    let target = entry.action.target();
+    let Some(action) = &entry.action else { return };
+    let target = action.target();
     if scenario.find(&target.value).is_none() {
         let workers = scenario.draft.workers.iter();
         let workers = workers.map(|worker| worker.name.value.as_str());
@@ -18,7 +19,7 @@ pub fn check(scenario: &Check<'_>, entry: &DraftEntry, report: &mut Report) {
         scenario.fits_the_deadline(after, report);
     }
     let timeline = &scenario.draft.timeline;
-    match &entry.action {
+    match action {
         DraftAction::Pause {
             lasting,
             longer_than,
@@ -28,10 +29,13 @@ pub fn check(scenario: &Check<'_>, entry: &DraftEntry, report: &mut Report) {
                 scenario.fits_the_deadline(lasting, report);
             }
             let resume = timeline.iter().find(|other| other.resumes(&target.value));
-            ends_once(target, lasting, resume, report);
-            if let Some(bound) = longer_than {
-                let ttl = scenario.draft.ttl.value;
-                long_enough(entry, lasting, resume, bound.value, ttl, report);
+            // An action that could not be read may well be the resume.
+            let all_read = timeline.iter().all(|other| other.action.is_some());
+            if all_read {
+                ends_once(target, lasting, resume, report);
+            }
+            if let (Some(bound), Some(ttl)) = (longer_than, &scenario.draft.ttl) {
+                long_enough(entry, lasting, resume, bound.value, ttl.value, report);
             }
         }
         DraftAction::Resume { .. } => {
@@ -73,14 +77,16 @@ fn can_come(resume: &DraftEntry, target: &At<String>, pauses: &[&DraftEntry], re
         report.add(target.place, format!("nothing pauses `{}`", target.value));
         return;
     }
-    let when = &resume.when.value;
-    let came_before = pauses.iter().any(|pause| pause.when.value == *when);
-    if when.source == target.value && when.event != "paused" && !came_before {
+    let Some(when) = &resume.when else { return };
+    let same = |pause: &&DraftEntry| pause.when.as_ref().map(|at| &at.value) == Some(&when.value);
+    let came_before = pauses.iter().any(same);
+    let event = &when.value;
+    if event.source == target.value && event.event != "paused" && !came_before {
         let message = format!(
-            "`{when}` never comes: worker `{}` stands still until this resumes it",
+            "`{event}` never comes: worker `{}` stands still until this resumes it",
             target.value
         );
-        report.add(resume.when.place, message);
+        report.add(when.place, message);
     }
 }
 
@@ -113,10 +119,10 @@ fn long_enough(
 /// after the pause itself.
 fn length_by_resume(pause: &DraftEntry, resume: &DraftEntry) -> Option<At<Duration>> {
     let after = |entry: &DraftEntry| entry.after.as_ref().map_or(Duration::ZERO, |at| at.value);
-    let when = &resume.when.value;
-    let counted_from = if *when == pause.when.value {
+    let (when, pause_when) = (resume.when.as_ref()?, pause.when.as_ref()?);
+    let counted_from = if when.value == pause_when.value {
         after(pause)
-    } else if when.source == pause.action.target().value && when.event == "paused" {
+    } else if when.value.event == "paused" && pause.pauses(&when.value.source) {
         Duration::ZERO
     } else {
         return None;

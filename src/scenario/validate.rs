@@ -51,10 +51,12 @@ pub fn validate(
     }
     check.starts_are_reachable(report);
     for entry in &draft.timeline {
-        check.trigger(&entry.when, report);
+        if let Some(when) = &entry.when {
+            check.trigger(when, report);
+        }
         pauses::check(&check, entry, report);
     }
-    report.is_clean().then(|| build::scenario(draft, text))
+    build::scenario(draft, text)
 }
 
 pub struct Check<'a> {
@@ -64,28 +66,26 @@ pub struct Check<'a> {
 
 impl Check<'_> {
     fn names(&self, file: &Path, surroundings: &Surroundings, report: &mut Report) {
-        let name = &self.draft.name;
-        if !is_plain_name(&name.value) {
-            report.add(name.place, plain_name_needed(&name.value));
+        let scenario = self.draft.name.iter();
+        let workers = self.draft.workers.iter().map(|worker| &worker.name);
+        let cases = self.draft.cases.iter().map(|case| &case.name);
+        for name in scenario.chain(workers).chain(cases) {
+            if !is_plain_name(&name.value) {
+                let message = format!(
+                    "`{}` is not a name; use 1 to 40 lower-case letters, digits and dashes, a letter first",
+                    name.value
+                );
+                report.add(name.place, message);
+            }
         }
         if let Surroundings::Topologies(topologies) = surroundings {
             self.file_name(file, report);
             self.topology(topologies, report);
         }
-        for worker in &self.draft.workers {
-            if !is_plain_name(&worker.name.value) {
-                report.add(worker.name.place, plain_name_needed(&worker.name.value));
-            }
-        }
-        for case in &self.draft.cases {
-            if !is_plain_name(&case.name.value) {
-                report.add(case.name.place, plain_name_needed(&case.name.value));
-            }
-        }
     }
 
     fn file_name(&self, file: &Path, report: &mut Report) {
-        let name = &self.draft.name;
+        let Some(name) = &self.draft.name else { return };
         let stem = file.file_stem().and_then(|stem| stem.to_str());
         if stem.is_some_and(|stem| stem != name.value) {
             let message = format!(
@@ -98,7 +98,9 @@ impl Check<'_> {
     }
 
     fn topology(&self, topologies: &BTreeMap<String, Vec<String>>, report: &mut Report) {
-        let topology = &self.draft.topology;
+        let Some(topology) = &self.draft.topology else {
+            return;
+        };
         let Some(services) = topologies.get(&topology.value) else {
             let known = topologies.keys().map(String::as_str);
             report.unknown(topology.place, "topology", &topology.value, known);
@@ -116,16 +118,17 @@ impl Check<'_> {
     }
 
     fn times(&self, report: &mut Report) {
-        let ttl = &self.draft.ttl;
-        if ttl.value.is_zero() || ttl.value > LONGEST_TTL {
-            report.add(ttl.place, "a TTL is longer than 0ms and at most a day");
-        } else if ttl.value >= self.deadline {
-            let message = format!(
-                "a TTL of {} never runs out before the deadline of {}; set `deadline` higher",
-                format_duration(ttl.value),
-                format_duration(self.deadline)
-            );
-            report.add(ttl.place, message);
+        if let Some(ttl) = &self.draft.ttl {
+            if ttl.value.is_zero() || ttl.value > LONGEST_TTL {
+                report.add(ttl.place, "a TTL is longer than 0ms and at most a day");
+            } else if ttl.value >= self.deadline {
+                let message = format!(
+                    "a TTL of {} never runs out before the deadline of {}; set `deadline` higher",
+                    format_duration(ttl.value),
+                    format_duration(self.deadline)
+                );
+                report.add(ttl.place, message);
+            }
         }
         if let Some(deadline) = &self.draft.deadline
             && (deadline.value.is_zero() || deadline.value > LONGEST_DEADLINE)
@@ -138,13 +141,14 @@ impl Check<'_> {
     }
 
     fn worker(&self, worker: &DraftWorker, report: &mut Report) {
-        let key = &worker.key;
-        let readable = !key.value.chars().any(char::is_control);
-        if key.value.is_empty() || key.value.len() > 256 || !readable {
-            report.add(
-                key.place,
-                "a key is 1 to 256 bytes without control characters",
-            );
+        if let Some(key) = &worker.key {
+            let readable = !key.value.chars().any(char::is_control);
+            if key.value.is_empty() || key.value.len() > 256 || !readable {
+                report.add(
+                    key.place,
+                    "a key is 1 to 256 bytes without control characters",
+                );
+            }
         }
         if let Some(rounds) = &worker.rounds
             && !(1..=MOST_ROUNDS).contains(&rounds.value)
@@ -203,12 +207,15 @@ impl Check<'_> {
         let rounds = worker.rounds.as_ref().map_or(1, |rounds| rounds.value);
         let most = match trigger.event.as_str() {
             "ready" | "done" => 1,
-            "at_gate" if worker.gates.is_empty() => {
+            "at_gate" if worker.gates.is_none() => {
                 return Some(format!(
                     "worker `{name}` has no gate; give it one, such as `gate: before_write`"
                 ));
             }
-            "at_gate" => rounds.saturating_mul(worker.gates.len() as u32),
+            "at_gate" => {
+                let gates = worker.gates.as_ref().map_or(0, Vec::len).max(1);
+                rounds.saturating_mul(gates as u32)
+            }
             "acquired" | "acquiring" | "writing" | "write_accepted" | "write_rejected" => rounds,
             "paused" | "resumed" if !self.draft.timeline.iter().any(|e| e.pauses(name)) => {
                 return Some(format!("nothing pauses `{name}`"));
@@ -252,10 +259,4 @@ impl Check<'_> {
             }
         }
     }
-}
-
-fn plain_name_needed(name: &str) -> String {
-    format!(
-        "`{name}` is not a name; use 1 to 40 lower-case letters, digits and dashes, a letter first"
-    )
 }

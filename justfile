@@ -1,0 +1,38 @@
+# The recipes only call cargo: whoever has no just can read the command here.
+
+# Lists the recipes.
+default:
+    @just --list
+
+# One scenario, from nothing to a verdict: just run-scenario pause-gt-ttl
+run-scenario NAME *ARGS:
+    cargo run --release -- run {{NAME}} {{ARGS}}
+
+# Every test, those with real containers included.
+test:
+    cargo test
+
+# Formatting and clippy, warnings as errors.
+lint:
+    cargo fmt --check
+    cargo clippy --all-targets -- -D warnings
+
+# What is missing on this machine, and the command that mends it.
+doctor:
+    cargo run --release -- doctor
+
+# Removes whatever earlier runs left behind or kept.
+clean:
+    cargo run --release -- clean
+
+# Every scenario once; the exit code is the verdict.
+nightly:
+    cargo run --release -- run --all
+
+# The same verdict, again and again: 100 runs of every scenario.
+soak N="100":
+    cargo run --release -- run --all --repeat {{N}}
+
+# How many log rows a second the judge reads, beside the floor.
+bench:
+    cargo bench --bench judge
