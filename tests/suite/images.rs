@@ -35,6 +35,17 @@ fn images_are_made_once_and_named_by_their_content() {
 }
 
 #[test]
+fn the_plain_tag_comes_back_from_another_build() {
+    let Some(_turn) = docker_alone() else { return };
+    let own = "fencepost/self:latest";
+    // As if another build of the program had been the last to make its image.
+    docker_ok(&["tag", "fencepost/redis:7.0", own]);
+    let printed = fencepost(&["images"]).expect_code(0).stdout;
+    let now = docker_ok(&["inspect", "-f", "{{.Id}}", own]);
+    assert!(printed.contains(&format!("{own}  {now}")), "{printed}");
+}
+
+#[test]
 fn the_doctor_finds_everything_once_images_are_there() {
     let Some(_turn) = docker_alone() else { return };
     let ended = fencepost(&["doctor"]).expect_code(0);
