@@ -20,7 +20,7 @@ pub fn rows(path: &Path) -> Vec<Value> {
     let whole = text
         .split_inclusive('\n')
         .filter(|line| line.ends_with('\n'));
-    let rows = whole.map(|line| serde_json::from_str(line));
+    let rows = whole.map(serde_json::from_str);
     rows.collect::<Result<_, _>>()
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
