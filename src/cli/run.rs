@@ -5,7 +5,7 @@ use crate::cluster::Topology;
 use crate::cluster::docker::DockerRuntime;
 use crate::model::{Outcome, RunRecord};
 use crate::report::terminal;
-use crate::run::{self, RunRequest};
+use crate::run::{self, RunError, RunRequest};
 use crate::scenario::Scenario;
 use crate::yaml::nearest;
 use clap::Args;
@@ -56,6 +56,10 @@ impl Run {
                     print!("{}", terminal::screen(&outcome, progress::wants_color()));
                 }
                 tally.add(&outcome);
+                // Too late to stop this run, and in time for what would follow it.
+                if interrupt.is_cancelled() {
+                    return Err(RunError::Interrupted.into());
+                }
             }
         }
         if self.repeat > 1 {

@@ -27,7 +27,10 @@ pub enum FolderError {
 fn remedy(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::StorageFull => "; free some space, or choose another folder with --results",
-        io::ErrorKind::PermissionDenied => "; choose another folder with --results",
+        io::ErrorKind::PermissionDenied
+        | io::ErrorKind::ReadOnlyFilesystem
+        | io::ErrorKind::NotADirectory
+        | io::ErrorKind::AlreadyExists => "; choose another folder with --results",
         _ => "",
     }
 }

@@ -1,2 +1,20 @@
+//! The one integration executable. Docker's tests run one after another, each
+//! against the real program; `support` has what they share.
+
+mod bad_input;
+mod compose;
 mod corpus;
+mod images;
+mod interrupts;
+mod killed;
+mod mishaps;
+mod pause_gt_ttl;
+mod recorded;
+mod redis_lock;
+mod schema;
 mod simulation;
+mod support;
+mod tidy_house;
+mod without_docker;
+mod worker_rounds;
+mod yaml_second_opinion;

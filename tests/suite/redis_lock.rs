@@ -5,7 +5,7 @@ mod faults;
 mod kit;
 mod observer;
 
-use crate::support::redis_address;
+use crate::support::{docker_shared, redis_address};
 use fencepost::dlock::{
     LockClient, LockError, LockMetrics, LockProblem, LockSettings, LostReason, RenewError,
     keep_renewed,
@@ -19,6 +19,7 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 #[tokio::test]
 async fn a_thousand_grants_have_a_thousand_growing_tokens() {
+    let Some(_turn) = docker_shared() else { return };
     let (locks, metrics) = locks(LONG);
     let key = unique_key();
     let mut last = 0;
@@ -34,6 +35,7 @@ async fn a_thousand_grants_have_a_thousand_growing_tokens() {
 
 #[tokio::test]
 async fn contenders_exclude_each_other_and_all_get_through() {
+    let Some(_turn) = docker_shared() else { return };
     let key = unique_key();
     let mut contenders = tokio::task::JoinSet::new();
     for seed in 0..10 {
@@ -61,6 +63,7 @@ async fn contenders_exclude_each_other_and_all_get_through() {
 
 #[tokio::test]
 async fn a_busy_lock_is_not_granted_and_a_wait_ends_at_its_deadline() {
+    let Some(_turn) = docker_shared() else { return };
     let (locks, metrics) = locks(LONG);
     let key = unique_key();
     let _lease = locks.acquire(&key, soon()).await.unwrap();
@@ -78,6 +81,7 @@ async fn a_busy_lock_is_not_granted_and_a_wait_ends_at_its_deadline() {
 
 #[tokio::test]
 async fn a_release_never_deletes_the_lock_of_another() {
+    let Some(_turn) = docker_shared() else { return };
     let (locks, metrics) = locks(Duration::from_millis(50));
     let key = unique_key();
     let first = locks.acquire(&key, soon()).await.unwrap();
@@ -95,6 +99,7 @@ async fn a_release_never_deletes_the_lock_of_another() {
 
 #[tokio::test]
 async fn a_release_after_the_end_says_so() {
+    let Some(_turn) = docker_shared() else { return };
     let (locks, metrics) = locks(Duration::from_millis(50));
     let lease = locks.acquire(&unique_key(), soon()).await.unwrap();
     sleep(Duration::from_millis(80)).await;
@@ -105,6 +110,7 @@ async fn a_release_after_the_end_says_so() {
 
 #[tokio::test]
 async fn a_renewal_prolongs_what_is_held() {
+    let Some(_turn) = docker_shared() else { return };
     let (locks, metrics) = locks(Duration::from_millis(300));
     let key = unique_key();
     let lease = locks.acquire(&key, soon()).await.unwrap();
@@ -117,6 +123,7 @@ async fn a_renewal_prolongs_what_is_held() {
 
 #[tokio::test]
 async fn a_renewal_never_re_creates_a_lock_and_never_takes_one() {
+    let Some(_turn) = docker_shared() else { return };
     let (locks, metrics) = locks(LONG);
     let key = unique_key();
     let lease = locks.acquire(&key, soon()).await.unwrap();
@@ -150,6 +157,7 @@ async fn a_renewal_never_re_creates_a_lock_and_never_takes_one() {
 
 #[tokio::test]
 async fn scripts_work_after_the_server_forgot_them() {
+    let Some(_turn) = docker_shared() else { return };
     let (locks, _) = locks(LONG);
     let key = unique_key();
     let mut redis = redis_connection().await;
@@ -168,6 +176,7 @@ async fn scripts_work_after_the_server_forgot_them() {
 
 #[tokio::test]
 async fn a_grant_without_a_token_does_not_stand() {
+    let Some(_turn) = docker_shared() else { return };
     let (locks, _) = locks(LONG);
     let key = unique_key();
     let mut redis = redis_connection().await;
@@ -180,6 +189,7 @@ async fn a_grant_without_a_token_does_not_stand() {
 
 #[tokio::test]
 async fn a_hundred_cancelled_waits_and_dropped_leases_leave_no_key() {
+    let Some(_turn) = docker_shared() else { return };
     let (locks, _) = locks(LONG);
     let key = unique_key();
     // Half of them wait for a lock that is held, half are cut off in the
@@ -215,6 +225,7 @@ async fn a_hundred_cancelled_waits_and_dropped_leases_leave_no_key() {
 
 #[tokio::test]
 async fn bad_input_is_refused_before_anything_is_sent() {
+    let Some(_turn) = docker_shared() else { return };
     let (locks, metrics) = locks(LONG);
     let problem = |result: Result<_, LockError>| result.map(|_| ()).unwrap_err().problem;
     assert_eq!(

@@ -1,7 +1,7 @@
 //! A worker against a real Redis and a real resource, with its stdin and
 //! stdout in the test's hands.
 
-use crate::support::redis_address;
+use crate::support::{docker_shared, redis_address};
 use clap::Parser;
 use fencepost::model::{Event, EventKind, Fence, Gate, ReleaseOutcome, Step};
 use fencepost::resource::{Config, ResourceClient, serve};
@@ -23,6 +23,7 @@ const NOBODY: &str = "127.0.0.1:1";
 
 #[tokio::test]
 async fn a_round_is_told_from_ready_to_done() {
+    let Some(_turn) = docker_shared() else { return };
     let place = Place::new(Fence::On).await;
     let mut worker = place.worker("a", "--work 1ms --rounds 2");
     let told = worker.told_to_the_end().await;
@@ -50,6 +51,7 @@ async fn a_round_is_told_from_ready_to_done() {
 
 #[tokio::test]
 async fn gates_hold_a_worker_until_their_go() {
+    let Some(_turn) = docker_shared() else { return };
     let place = Place::new(Fence::On).await;
     let all = Gate::ALL.map(Gate::name).join(",");
     let mut worker = place.worker("a", &format!("--gates {all}"));
@@ -70,6 +72,7 @@ async fn gates_hold_a_worker_until_their_go() {
 
 #[tokio::test]
 async fn the_write_leaves_after_its_gate_though_the_lease_is_lost() {
+    let Some(_turn) = docker_shared() else { return };
     for (fence, verdict) in [
         (Fence::On, "write_rejected"),
         (Fence::Off, "write_accepted"),
@@ -99,6 +102,7 @@ async fn the_write_leaves_after_its_gate_though_the_lease_is_lost() {
 
 #[tokio::test]
 async fn a_worker_that_sees_its_lease_lost_stops_or_goes_on_as_it_was_told() {
+    let Some(_turn) = docker_shared() else { return };
     let place = Place::new(Fence::On).await;
     let flags = "--ttl 100ms --work 1ms --pause 150ms --renew";
     let told = place.worker("a", flags).told_to_the_end().await;
@@ -124,6 +128,7 @@ async fn a_worker_that_sees_its_lease_lost_stops_or_goes_on_as_it_was_told() {
 
 #[tokio::test]
 async fn work_ends_early_when_the_lease_is_lost() {
+    let Some(_turn) = docker_shared() else { return };
     let place = Place::new(Fence::On).await;
     let mut worker = place.worker("a", "--ttl 100ms --work 60s");
     let told = worker.told_to_the_end().await;
@@ -132,6 +137,7 @@ async fn work_ends_early_when_the_lease_is_lost() {
 
 #[tokio::test]
 async fn a_watchdog_keeps_the_lease_through_long_work() {
+    let Some(_turn) = docker_shared() else { return };
     let place = Place::new(Fence::On).await;
     let mut worker = place.worker("a", "--ttl 300ms --work 900ms --renew");
     let told = worker.told_to_the_end().await;
@@ -146,6 +152,7 @@ async fn a_watchdog_keeps_the_lease_through_long_work() {
 
 #[tokio::test]
 async fn the_end_of_the_input_ends_a_worker_in_the_middle() {
+    let Some(_turn) = docker_shared() else { return };
     let place = Place::new(Fence::On).await;
     let mut worker = place.worker("a", "--work 60s --ttl 120s");
     worker.told_until("acquired").await;
@@ -155,6 +162,7 @@ async fn the_end_of_the_input_ends_a_worker_in_the_middle() {
 
 #[tokio::test]
 async fn servers_that_are_not_there_are_failures_with_a_deadline() {
+    let Some(_turn) = docker_shared() else { return };
     let place = Place::new(Fence::On).await;
     let flags = format!("--endpoints {NOBODY} --acquire-timeout 200ms");
     let told = place.worker("a", &flags).told_to_the_end().await;
@@ -172,6 +180,7 @@ async fn servers_that_are_not_there_are_failures_with_a_deadline() {
 
 #[tokio::test]
 async fn a_task_that_cannot_be_done_is_refused_at_once() {
+    let Some(_turn) = docker_shared() else { return };
     let place = Place::new(Fence::On).await;
     for flags in ["--endpoints a:1,b:2", "--ttl 0ms", "--resource nowhere"] {
         assert!(place.worker("a", flags).end().await.is_err(), "{flags}");
@@ -180,6 +189,7 @@ async fn a_task_that_cannot_be_done_is_refused_at_once() {
 
 #[tokio::test]
 async fn metrics_are_served_while_the_worker_lives() {
+    let Some(_turn) = docker_shared() else { return };
     let place = Place::new(Fence::On).await;
     // A port that was free a moment ago.
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -1,7 +1,7 @@
 //! The lock when the way to its server is slow, cut, closed or leads nowhere.
 
 use super::kit::*;
-use crate::support::redis_address;
+use crate::support::{docker_shared, redis_address};
 use fencepost::dlock::{
     LockClient, LockError, LockMetrics, LockProblem, LockSettings, LostReason, keep_renewed,
 };
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
 async fn a_try_that_is_cut_off_while_its_answer_is_under_way_is_undone() {
+    let Some(_turn) = docker_shared() else { return };
     let settings = LockSettings { ttl: LONG, seed: 1 };
     let backend = backend(&slow_proxy(Duration::from_millis(100)).await);
     let locks = LockClient::new(backend, settings, LockMetrics::default()).unwrap();
@@ -33,6 +34,7 @@ async fn a_try_that_is_cut_off_while_its_answer_is_under_way_is_undone() {
 
 #[tokio::test]
 async fn a_holder_behind_a_dead_connection_is_told_by_its_deadline() {
+    let Some(_turn) = docker_shared() else { return };
     let cut = CancellationToken::new();
     let address = proxy(cut.clone()).await;
     let ttl = Duration::from_millis(600);
@@ -49,6 +51,7 @@ async fn a_holder_behind_a_dead_connection_is_told_by_its_deadline() {
 
 #[tokio::test]
 async fn a_connection_that_broke_is_opened_again() {
+    let Some(_turn) = docker_shared() else { return };
     let cut = CancellationToken::new();
     let address = closing_proxy(cut.clone()).await;
     let settings = LockSettings { ttl: LONG, seed: 1 };
@@ -63,6 +66,7 @@ async fn a_connection_that_broke_is_opened_again() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_is_an_error_by_the_deadline() {
+    let Some(_turn) = docker_shared() else { return };
     let error = acquire_from(NOBODY).await;
     let LockProblem::Timeout { last, .. } = &error.problem else {
         panic!("{error}");
@@ -73,6 +77,7 @@ async fn a_server_that_is_not_there_is_an_error_by_the_deadline() {
 
 #[tokio::test]
 async fn a_server_that_talks_nonsense_is_an_error_by_the_deadline() {
+    let Some(_turn) = docker_shared() else { return };
     let address = server(|mut stream| async move {
         // Longer than one line, so that no command is left without its nonsense.
         for _ in 0..1_000 {
@@ -105,6 +110,7 @@ async fn a_server_that_talks_nonsense_is_an_error_by_the_deadline() {
 
 #[tokio::test]
 async fn a_server_that_never_answers_is_an_error_by_the_deadline() {
+    let Some(_turn) = docker_shared() else { return };
     let address = server(|stream| async move {
         sleep(LONG).await;
         drop(stream);

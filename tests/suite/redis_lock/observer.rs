@@ -1,7 +1,7 @@
 //! The bystander: what it tells about a real Redis.
 
 use super::kit::*;
-use crate::support::redis_address;
+use crate::support::{docker_shared, redis_address};
 use fencepost::dlock::{LockProblem, observe_redis};
 use fencepost::model::{LockEvent, LockEventKind, ReleaseOutcome};
 use std::time::Duration;
@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
 async fn an_observer_sees_what_the_server_held() {
+    let Some(_turn) = docker_shared() else { return };
     let observer = Observer::start().await;
     let key = unique_key();
     let (locks, _) = locks(Duration::from_millis(200));
@@ -54,6 +55,7 @@ async fn an_observer_sees_what_the_server_held() {
 
 #[tokio::test]
 async fn tokens_that_an_observer_tells_are_right_at_full_speed() {
+    let Some(_turn) = docker_shared() else { return };
     let observer = Observer::start().await;
     let key = unique_key();
     let (locks, _) = locks(LONG);
@@ -75,6 +77,7 @@ async fn tokens_that_an_observer_tells_are_right_at_full_speed() {
 
 #[tokio::test]
 async fn an_observer_without_a_server_says_so() {
+    let Some(_turn) = docker_shared() else { return };
     let (tx, _rx) = mpsc::channel(1);
     let (ready_tx, ready_rx) = oneshot::channel();
     let stop = CancellationToken::new();

@@ -81,6 +81,8 @@ async fn ensure_own(
     let packed = own::pack()?;
     let tag = packed.tag();
     if let Some(id) = find(engine, &tag).await? {
+        // Another build of this program may have moved the plain tag meanwhile.
+        retag(engine, &tag, OWN).await?;
         return Ok(id);
     }
     let context = build::Context::read(&folder.join("images/self"))?.with_root(packed.files);
@@ -99,6 +101,7 @@ async fn ensure_built(
     let context = build::Context::read(context)?;
     let tag = context.tag(image);
     if let Some(id) = find(engine, &tag).await? {
+        retag(engine, &tag, image).await?;
         return Ok(id);
     }
     let base = match context.default_base() {

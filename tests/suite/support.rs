@@ -1,0 +1,37 @@
+//! What the tests share: the program with a deadline, turns on Docker, homes
+//! to break, and one real Redis.
+
+mod command;
+mod docker;
+mod home;
+mod read;
+mod redis;
+mod turn;
+
+pub use command::{Ended, Running, command, fencepost, offline, start};
+pub use docker::{Events, docker, docker_ok, owned_by};
+pub use home::{Home, copy_folder};
+pub use read::{await_row, json, rows, until};
+pub use redis::{redis_address, redis_container};
+pub use turn::{docker_alone, docker_shared, skip};
+
+use std::path::PathBuf;
+
+pub const SCENARIO: &str = "pause-gt-ttl";
+
+/// The project's folder.
+pub fn project() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A folder under target/ that belongs to one test and starts empty.
+pub fn fresh_folder(name: &str) -> PathBuf {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            panic!("{}: {error}", folder.display())
+        }
+        _ => std::fs::create_dir_all(&folder).expect("a folder under target/"),
+    }
+    folder
+}

@@ -1,0 +1,204 @@
+//! The real program as a child, always with a deadline.
+
+use super::turn;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::ffi::OsStr;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// No command of a test takes longer, images aside.
+const DEADLINE: Duration = Duration::from_secs(90);
+/// What a program that is asked to end may take to clean up.
+const MERCY: Duration = Duration::from_secs(20);
+
+/// The program with these arguments, at home in the project.
+pub fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_fencepost"));
+    command
+        .args(arguments)
+        .current_dir(super::project())
+        .env_remove("FENCEPOST_HOME");
+    command
+}
+
+/// Runs the program to its end.
+pub fn fencepost(arguments: &[&str]) -> Ended {
+    start(command(arguments)).wait()
+}
+
+/// Runs the program where no Docker can be reached.
+pub fn offline(arguments: &[&str]) -> Ended {
+    let mut command = command(arguments);
+    command.env("DOCKER_HOST", "unix:///nonexistent.sock");
+    start(command).wait()
+}
+
+/// A program that ended, and what it said.
+#[derive(Debug)]
+pub struct Ended {
+    pub pid: u32,
+    /// None where a signal ended it.
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ended {
+    #[track_caller]
+    pub fn expect_code(self, code: i32) -> Ended {
+        assert_eq!(self.code, Some(code), "{self}");
+        assert!(!self.stderr.contains("panicked"), "{self}");
+        self
+    }
+
+    /// Every one of these texts was said, on stdout or stderr.
+    #[track_caller]
+    pub fn expect_said(self, texts: &[&str]) -> Ended {
+        for text in texts {
+            let said = self.stdout.contains(text) || self.stderr.contains(text);
+            assert!(said, "nothing says {text:?}\n{self}");
+        }
+        self
+    }
+
+    /// A message that a person reads before doing something: short.
+    #[track_caller]
+    pub fn expect_short_error(self, lines: usize) -> Ended {
+        let mut all = self.stderr.lines();
+        let error: Vec<&str> = all
+            .by_ref()
+            .skip_while(|line| !line.starts_with("error: "))
+            .collect();
+        assert!((1..=lines).contains(&error.len()), "{self}");
+        self
+    }
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Ended { code, .. } = self;
+        write!(
+            f,
+            "ended with {code:?}\nstdout:\n{}\nstderr:\n{}",
+            self.stdout, self.stderr
+        )
+    }
+}
+
+/// A program that runs. Dropped in the middle (a failed test), it is asked to
+/// clean up and, if it will not, killed.
+pub struct Running {
+    name: String,
+    pub pid: u32,
+    ended: Receiver<ExitStatus>,
+    stdout: Option<JoinHandle<String>>,
+    stderr: Arc<Said>,
+    stderr_reader: Option<JoinHandle<()>>,
+    over: bool,
+}
+
+#[derive(Default)]
+struct Said {
+    text: Mutex<String>,
+    more: Condvar,
+}
+
+pub fn start(mut command: Command) -> Running {
+    let name = format!("{command:?}");
+    let mut child: Child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let pid = child.id();
+    turn::started(pid);
+    let mut stdout = child.stdout.take().expect("piped");
+    let stdout = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = stdout.read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+    let mut lines = BufReader::new(child.stderr.take().expect("piped"));
+    let said = Arc::new(Said::default());
+    let hears = Arc::clone(&said);
+    let stderr_reader = std::thread::spawn(move || {
+        let mut line = Vec::new();
+        while lines.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+            let mut text = hears.text.lock().expect("nobody panics with it");
+            text.push_str(&String::from_utf8_lossy(&line));
+            hears.more.notify_all();
+            line.clear();
+        }
+    });
+    let (send, ended) = channel();
+    // Ends with the child.
+    std::thread::spawn(move || {
+        let _ = send.send(child.wait().expect("a child can be awaited"));
+    });
+    Running {
+        name,
+        pid,
+        ended,
+        stdout: Some(stdout),
+        stderr: said,
+        stderr_reader: Some(stderr_reader),
+        over: false,
+    }
+}
+
+impl Running {
+    pub fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.pid as i32), signal).expect("it still runs");
+    }
+
+    /// Returns once a text was said on stderr.
+    pub fn await_said(&self, wanted: &str) {
+        let until = Instant::now() + DEADLINE;
+        let mut text = self.stderr.text.lock().expect("nobody panics with it");
+        while !text.contains(wanted) {
+            let left = until.saturating_duration_since(Instant::now());
+            assert!(!left.is_zero(), "{} never said {wanted:?}", self.name);
+            let waited = self.stderr.more.wait_timeout(text, left);
+            text = waited.expect("nobody panics with it").0;
+        }
+    }
+
+    pub fn wait(self) -> Ended {
+        self.wait_within(DEADLINE)
+    }
+
+    pub fn wait_within(mut self, limit: Duration) -> Ended {
+        let Ok(status) = self.ended.recv_timeout(limit) else {
+            panic!("{} is not over after {limit:?}", self.name);
+        };
+        self.over = true;
+        let stdout = self.stdout.take().map(|reader| reader.join());
+        let stderr = self.stderr_reader.take().map(|reader| reader.join());
+        assert!(matches!(stderr, Some(Ok(()))), "stderr was read");
+        let stderr = self.stderr.text.lock().expect("nobody panics with it");
+        Ended {
+            pid: self.pid,
+            code: status.code(),
+            stdout: stdout.expect("asked once").expect("stdout was read"),
+            stderr: stderr.clone(),
+        }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+            if self.over {
+                return;
+            }
+            let _ = kill(Pid::from_raw(self.pid as i32), signal);
+            self.over = self.ended.recv_timeout(MERCY).is_ok();
+        }
+    }
+}

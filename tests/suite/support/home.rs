@@ -1,0 +1,64 @@
+use super::project;
+use std::fs;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A copy of scenarios/ and compose/ that a test may break.
+pub struct Home {
+    folder: TempDir,
+}
+
+impl Home {
+    pub fn new() -> Home {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        for part in ["scenarios", "compose"] {
+            copy_folder(&project().join(part), &folder.path().join(part));
+        }
+        Home { folder }
+    }
+
+    pub fn path(&self) -> &str {
+        self.folder.path().to_str().expect("a plain path")
+    }
+
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        fs::write(self.file(name), content).expect("a temporary file");
+    }
+
+    /// `FILE:LINE:COLUMN` of the first place where a text stands.
+    #[track_caller]
+    pub fn place(&self, name: &str, wanted: &str) -> String {
+        let text = fs::read_to_string(self.file(name)).expect("a file of the project");
+        let found = text.lines().zip(1..).find_map(|(line, number)| {
+            let column = line.find(wanted)? + 1;
+            Some(format!("{name}:{number}:{column}"))
+        });
+        found.unwrap_or_else(|| panic!("{name} has no {wanted:?}"))
+    }
+
+    /// Puts another text in the place of one that must be there.
+    #[track_caller]
+    pub fn replace(&self, name: &str, old: &str, new: &str) {
+        let text = fs::read_to_string(self.file(name)).expect("a file of the project");
+        assert!(text.contains(old), "{name} has no {old:?}");
+        self.write(name, text.replace(old, new));
+    }
+}
+
+pub fn copy_folder(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a temporary folder");
+    for entry in fs::read_dir(from).expect("a folder to copy") {
+        let path = entry.expect("readable").path();
+        let target = to.join(path.file_name().expect("a name"));
+        match path.is_dir() {
+            true => copy_folder(&path, &target),
+            false => {
+                fs::copy(&path, &target).expect("a file to copy");
+            }
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! The house stays as ARCHITECTURE.md describes it.
+
+use crate::support::{offline, project};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const MOST_LINES: usize = 450;
+
+/// Who may know whom. A room may always use itself, `cli` may use everybody,
+/// and nobody may use `cli`.
+const MAY_KNOW: [(&str, &[&str]); 13] = [
+    ("model", &[]),
+    ("clock", &[]),
+    ("progress", &[]),
+    ("yaml", &[]),
+    ("dlock", &["model", "clock"]),
+    ("resource", &["model", "clock"]),
+    ("scenario", &["model", "yaml"]),
+    ("checker", &["model"]),
+    ("worker", &["model", "clock", "dlock", "resource"]),
+    ("cluster", &["yaml", "progress"]),
+    ("fault", &["model", "clock", "cluster"]),
+    (
+        "run",
+        &[
+            "model", "clock", "cluster", "fault", "scenario", "resource", "dlock", "checker",
+            "progress", "report",
+        ],
+    ),
+    ("report", &["model"]),
+];
+
+#[test]
+fn rooms_know_only_whom_they_may() {
+    let allowed: BTreeMap<&str, &[&str]> = MAY_KNOW.into();
+    let mut wrong = BTreeSet::new();
+    for file in rust_files("src") {
+        let Some(room) = room_of(&file).filter(|room| room != "cli") else {
+            continue;
+        };
+        let allowed = allowed.get(room.as_str());
+        let allowed = allowed.unwrap_or_else(|| panic!("the room `{room}` is not in the table"));
+        for known in rooms_used(&fs::read_to_string(&file).expect("readable")) {
+            let fine = known == room || allowed.contains(&known.as_str());
+            if !fine {
+                wrong.insert(format!("{} uses {known}", shown(&file)));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn the_docker_client_is_behind_one_door() {
+    let door = project().join("src/cluster/docker");
+    for file in rust_files("src") {
+        let text = fs::read_to_string(&file).expect("readable");
+        let named = text.contains("bollard");
+        assert!(!named || file.starts_with(&door), "{}", shown(&file));
+    }
+}
+
+#[test]
+fn no_file_is_too_long() {
+    for folder in ["src", "tests", "benches"] {
+        for file in rust_files(folder) {
+            let lines = fs::read_to_string(&file).expect("readable").lines().count();
+            assert!(lines <= MOST_LINES, "{}: {lines} lines", shown(&file));
+        }
+    }
+}
+
+#[test]
+fn the_map_of_the_house_names_every_room() {
+    let map = document("ARCHITECTURE.md");
+    for entry in fs::read_dir(project().join("src")).expect("a folder") {
+        let entry = entry.expect("readable");
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let is_named = match entry.path().is_dir() {
+            true => map.contains(&format!("{name}/")),
+            false => map.contains(&name),
+        };
+        assert!(is_named, "ARCHITECTURE.md does not name {name}");
+    }
+}
+
+#[test]
+fn the_readme_names_every_command_and_every_exit_code() {
+    let readme = document("README.md");
+    let help = offline(&["--help"]).expect_code(0).stdout;
+    let commands = help
+        .split("Commands:\n")
+        .nth(1)
+        .expect("a list of commands");
+    let commands = commands.lines().take_while(|line| line.starts_with("  "));
+    // A description that goes on in the next line is indented deeper.
+    let commands = commands.filter(|line| !line.starts_with("   "));
+    let commands: Vec<&str> = commands
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(commands.contains(&"run") && commands.len() > 5, "{help}");
+    for command in commands {
+        let named = format!("fencepost {command}");
+        let quoted = format!("`{command}");
+        let is_named = readme.contains(&named) || readme.contains(&quoted);
+        assert!(is_named, "README.md does not name {command}");
+    }
+    let words: BTreeSet<&str> = readme.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    for code in ["0", "1", "2", "64", "69", "70", "130"] {
+        assert!(
+            words.contains(code),
+            "README.md does not name exit code {code}"
+        );
+    }
+}
+
+#[test]
+fn uses_of_rooms_are_seen_however_they_are_written() {
+    let text = "use crate::model::Event;\nuse crate::{cli::x, run};\nlet a = crate::yaml::parse();";
+    let expected = ["cli", "model", "run", "yaml"].map(str::to_owned);
+    assert_eq!(rooms_used(text), BTreeSet::from(expected));
+}
+
+fn document(name: &str) -> String {
+    let text = fs::read_to_string(project().join(name));
+    text.unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn shown(file: &Path) -> String {
+    let inside = file.strip_prefix(project()).unwrap_or(file);
+    inside.display().to_string()
+}
+
+/// `src/cluster/docker/mod.rs` and `src/progress.rs` are in the rooms `cluster`
+/// and `progress`; `lib.rs` and `main.rs` are in none.
+fn room_of(file: &Path) -> Option<String> {
+    let inside = file.strip_prefix(project().join("src")).ok()?;
+    let first = Path::new(inside.iter().next()?).with_extension("");
+    let room = first.to_str()?.to_owned();
+    (room != "lib" && room != "main").then_some(room)
+}
+
+fn rooms_used(text: &str) -> BTreeSet<String> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut used = BTreeSet::new();
+    for (at, path) in text.match_indices("crate::") {
+        let rest = &text[at + path.len()..];
+        let names: Vec<&str> = match rest.strip_prefix('{') {
+            None => vec![rest],
+            Some(group) => top_level(group),
+        };
+        for name in names {
+            let end = name.find(|c| !is_name(c)).unwrap_or(name.len());
+            used.insert(name[..end].to_owned());
+        }
+    }
+    used
+}
+
+/// The parts of `{a::{b, c}, d}` behind its opening brace: `a::…` and `d`.
+fn top_level(group: &str) -> Vec<&str> {
+    let (mut parts, mut depth, mut start) = (Vec::new(), 0, 0);
+    for (at, c) in group.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            ',' | '}' if depth == 0 => {
+                parts.push(group[start..at].trim());
+                start = at + 1;
+                if c == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+fn rust_files(folder: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    let mut open = vec![project().join(folder)];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("readable").path();
+            match path.is_dir() {
+                true => open.push(path),
+                false => files.extend(path.extension().is_some_and(|e| e == "rs").then_some(path)),
+            }
+        }
+    }
+    assert!(!files.is_empty(), "{folder} has Rust files");
+    files
+}
