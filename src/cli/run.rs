@@ -7,7 +7,7 @@ use crate::model::{Outcome, RunRecord};
 use crate::report::terminal;
 use crate::run::{self, RunError, RunRequest};
 use crate::scenario::Scenario;
-use crate::yaml::nearest;
+use crate::yaml::suggestion;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -81,10 +81,7 @@ impl Run {
             for (scenario, _) in &scenarios {
                 let known: Vec<&str> = scenario.cases.iter().map(|c| c.name.as_str()).collect();
                 if !known.contains(&case.as_str()) {
-                    let hint = match nearest(case, &known) {
-                        Some(near) => format!("did you mean `{near}`?"),
-                        None => format!("known: {}", known.join(", ")),
-                    };
+                    let hint = suggestion(case, &known);
                     let name = &scenario.name;
                     let message = format!("{name} has no case `{case}`; {hint}");
                     return Err(Failure::usage(message));

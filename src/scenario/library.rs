@@ -1,5 +1,5 @@
 use super::{Scenario, Surroundings};
-use crate::yaml::{InvalidFile, nearest};
+use crate::yaml::{InvalidFile, suggestion};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -60,14 +60,10 @@ impl Library {
         }
         let names = self.names()?;
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
-        let hint = match nearest(name, &known) {
-            Some(near) => format!("did you mean `{near}`?"),
-            None => format!("known: {}", known.join(", ")),
-        };
         Err(LibraryError::Missing {
             name: name.to_owned(),
             folder: self.folder.clone(),
-            hint,
+            hint: suggestion(name, &known),
         })
     }
 

@@ -10,7 +10,7 @@ mod parse;
 mod report;
 
 pub use fields::Fields;
-pub use nearest::nearest;
+pub use nearest::suggestion;
 pub use parse::parse;
 pub use report::{InvalidFile, Report};
 

@@ -1,5 +1,14 @@
+/// What to say about a name that is not known: the nearest right one, else all.
+pub fn suggestion(got: &str, known: &[&str]) -> String {
+    match nearest(got, known) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None if known.is_empty() => "there are none here".to_owned(),
+        None => format!("known: {}", known.join(", ")),
+    }
+}
+
 /// The known name that was most likely meant, if any is near enough.
-pub fn nearest<'a>(got: &str, known: &[&'a str]) -> Option<&'a str> {
+fn nearest<'a>(got: &str, known: &[&'a str]) -> Option<&'a str> {
     // Fewer edits than letters: every one-letter name is one edit from every other.
     let length = got.chars().count();
     let allowed = (length / 3).max(1).min(length.saturating_sub(1));

@@ -1,4 +1,4 @@
-use super::{Place, nearest};
+use super::{Place, suggestion};
 use std::fmt;
 use std::path::Path;
 
@@ -36,11 +36,7 @@ impl Report {
         known: impl IntoIterator<Item = &'a str>,
     ) {
         let known: Vec<&str> = known.into_iter().collect();
-        let hint = match nearest(got, &known) {
-            Some(name) => format!("did you mean `{name}`?"),
-            None if known.is_empty() => "there are none here".to_owned(),
-            None => format!("known: {}", known.join(", ")),
-        };
+        let hint = suggestion(got, &known);
         self.add(place, format!("unknown {what} `{got}`; {hint}"));
     }
 
