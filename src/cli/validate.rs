@@ -1,12 +1,14 @@
 use super::exit::{Exit, Failure};
 use super::home::Home;
-use crate::scenario::load_file;
+use crate::cluster::Topology;
+use crate::scenario::{Surroundings, load_file};
+use crate::yaml::{self, Node, Value};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub struct Validate {
-    /// Scenario files [default: every scenario and every topology]
+    /// Scenario or compose files [default: every scenario and every topology]
     files: Vec<PathBuf>,
 }
 
@@ -25,8 +27,8 @@ impl Validate {
         };
         let mut exit = Exit::AsExpected;
         for file in &files {
-            match load_file(file, &around) {
-                Ok(scenario) => println!("{}: ok ({})", file.display(), scenario.name),
+            match check(file, &around) {
+                Ok(what) => println!("{}: ok ({what})", file.display()),
                 Err(error) => {
                     eprintln!("{error}");
                     exit = Exit::Usage;
@@ -35,4 +37,21 @@ impl Validate {
         }
         Ok(exit)
     }
+}
+
+/// Names what the file is, where it is right.
+fn check(file: &Path, around: &Surroundings) -> Result<&'static str, Failure> {
+    if is_topology(file) {
+        Topology::load(file)?;
+        return Ok("a topology");
+    }
+    load_file(file, around)?;
+    Ok("a scenario")
+}
+
+/// Compose files have `services`, and scenarios do not.
+fn is_topology(file: &Path) -> bool {
+    let has_services = |node: &Node| matches!(&node.value, Value::Map(entries) if entries.iter().any(|(key, _)| key.value == "services"));
+    let text = std::fs::read_to_string(file).unwrap_or_default();
+    yaml::parse(file, &text).is_ok_and(|node| has_services(&node))
 }

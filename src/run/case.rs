@@ -70,17 +70,19 @@ pub async fn run_case(
         }
         Err(error) => Err(error),
     };
+    // Whoever interrupts wants it gone, also what was to be kept.
+    let keep = request.keep && !matches!(collected, Err(RunError::Interrupted));
     task.detail("removing");
-    let removed = match request.keep {
+    let removed = match keep {
         true => Ok(()),
         false => clock.time("clean", cluster.remove()).await,
     };
-    let mut notes = both(collected, removed.map_err(RunError::from))?;
-    if request.keep {
+    if keep {
         progress.say(&format!(
             "kept: containers with the label fencepost.run={run}; `fencepost clean` removes them"
         ));
     }
+    let mut notes = both(collected, removed.map_err(RunError::from))?;
 
     notes.measurements = clock.finish();
     evidence.notes(&notes)?;

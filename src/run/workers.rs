@@ -5,9 +5,12 @@ use crate::cluster::{Console, ConsoleLine};
 use crate::model::{Event, Gate};
 use std::collections::BTreeMap;
 use std::pin::Pin;
+use std::time::Duration;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
+/// A line this short fits into the pipe of a process that stands still.
+const WRITE_DEADLINE: Duration = Duration::from_secs(5);
 /// Lines of stderr kept for the message about a worker that ended too early.
 const LAST_LINES: usize = 8;
 
@@ -36,8 +39,11 @@ impl Workers {
             return Ok(());
         };
         let line = format!("{{\"go\":\"{gate}\",\"round\":{round}}}\n");
-        stdin.write_all(line.as_bytes()).await?;
-        stdin.flush().await
+        let written = async {
+            stdin.write_all(line.as_bytes()).await?;
+            stdin.flush().await
+        };
+        tokio::time::timeout(WRITE_DEADLINE, written).await?
     }
 }
 

@@ -28,6 +28,8 @@ pub use base::bootstrap_tool;
 /// The image of this program, in Compose files.
 const OWN: &str = "fencepost/self:latest";
 const PULL_DEADLINE: Duration = Duration::from_secs(300);
+/// As long as everything that it may have to make can take.
+const OTHER_BUILDER_DEADLINE: Duration = Duration::from_secs(1800);
 /// Older images of this program that are kept: another run may be about to use one.
 const OWN_IMAGES_KEPT: usize = 4;
 
@@ -41,7 +43,7 @@ pub async fn ensure(
     progress: &dyn Progress,
 ) -> Result<ImageIds, ClusterError> {
     // One builder at a time on this machine: the second finds the first one's images.
-    let _lock = one_builder().await?;
+    let _lock = one_builder(progress).await?;
     let mut ids = ImageIds::new();
     for service in topology.services.values() {
         if ids.contains_key(&service.image) {
@@ -199,25 +201,36 @@ async fn prune_own(engine: &Engine) -> Result<(), ClusterError> {
     Ok(())
 }
 
-async fn one_builder() -> Result<Flock<File>, ClusterError> {
+async fn one_builder(progress: &dyn Progress) -> Result<Flock<File>, ClusterError> {
     let user = nix::unistd::getuid();
     let path = std::env::temp_dir().join(format!("fencepost-images-{user}.lock"));
-    let locked = tokio::task::spawn_blocking(move || {
-        let open = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path);
-        let file = open.map_err(|error| format!("{}: {error}", path.display()))?;
-        Flock::lock(file, FlockArg::LockExclusive)
-            .map_err(|(_, error)| format!("{}: {error}", path.display()))
-    });
-    let failed = |reason| ClusterError::Failed {
-        what: "lock the building of images".to_owned(),
+    let failed = |reason: String| ClusterError::Failed {
+        what: format!("lock the making of images ({})", path.display()),
         reason,
     };
-    locked
-        .await
-        .map_err(|error| failed(error.to_string()))?
-        .map_err(failed)
+    let file = File::options()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(|error| failed(error.to_string()))?;
+    let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
+        Ok(locked) => return Ok(locked),
+        Err((file, nix::errno::Errno::EWOULDBLOCK)) => file,
+        Err((_, error)) => return Err(failed(error.to_string())),
+    };
+    let task = progress.begin("waiting for another run that makes images");
+    let waiting = tokio::task::spawn_blocking(move || Flock::lock(file, FlockArg::LockExclusive));
+    let locked = match tokio::time::timeout(OTHER_BUILDER_DEADLINE, waiting).await {
+        Ok(Ok(locked)) => locked.map_err(|(_, error)| failed(error.to_string()))?,
+        Ok(Err(error)) => return Err(failed(error.to_string())),
+        Err(_) => {
+            return Err(ClusterError::Deadline {
+                what: "another run that makes images".to_owned(),
+                after: OTHER_BUILDER_DEADLINE,
+            });
+        }
+    };
+    task.finish("done");
+    Ok(locked)
 }

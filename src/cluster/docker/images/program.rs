@@ -1,17 +1,18 @@
 //! Programs of this machine, run to their end and never beyond ours.
 
 use crate::cluster::ClusterError;
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
+use std::io::{Read, Seek};
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
-use tokio::io::AsyncReadExt;
 use tokio::process::{Child, Command};
 
 const LAST_LINES: usize = 8;
-/// What a program gets to tidy up after SIGTERM: a hundred looks, 50 ms apart.
-const LOOKS: u32 = 100;
+/// What a program gets to tidy up after SIGTERM: mmdebstrap finishes the step it
+/// is in, then unmounts and removes its work folder.
+const TIDY_UP_LOOKS: u32 = 600;
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 pub struct Ended {
@@ -26,29 +27,30 @@ pub async fn run(mut command: Command, what: &str, limit: Duration) -> Result<En
         what: what.to_owned(),
         reason: error.to_string(),
     };
-    command.stdin(Stdio::null()).stderr(Stdio::piped());
+    // Into a file and not a pipe: a program that tidies up after we have gone
+    // must not die of a broken pipe in the middle of it.
+    let mut stderr = tempfile::tempfile().map_err(failed)?;
+    command
+        .stdin(Stdio::null())
+        .stderr(stderr.try_clone().map_err(failed)?)
+        .process_group(0);
     let mut running = Running(command.spawn().map_err(failed)?);
-    let mut stderr = running.0.stderr.take();
-    let to_the_end = async {
-        let mut text = Vec::new();
-        if let Some(stderr) = &mut stderr {
-            stderr.read_to_end(&mut text).await?;
+    let status = match tokio::time::timeout(limit, running.0.wait()).await {
+        Ok(status) => status.map_err(failed)?,
+        Err(_) => {
+            return Err(ClusterError::Deadline {
+                what: what.to_owned(),
+                after: limit,
+            });
         }
-        Ok((running.0.wait().await?, text))
     };
-    match tokio::time::timeout(limit, to_the_end).await {
-        Ok(ended) => {
-            let (status, text) = ended.map_err(failed)?;
-            Ok(Ended {
-                success: status.success(),
-                last_lines: last_lines(&text),
-            })
-        }
-        Err(_) => Err(ClusterError::Deadline {
-            what: what.to_owned(),
-            after: limit,
-        }),
-    }
+    let mut text = Vec::new();
+    let read = stderr.rewind().and_then(|()| stderr.read_to_end(&mut text));
+    read.map_err(failed)?;
+    Ok(Ended {
+        success: status.success(),
+        last_lines: last_lines(&text),
+    })
 }
 
 /// The first program of this name on the PATH.
@@ -59,8 +61,9 @@ pub fn find(name: &str) -> Option<PathBuf> {
         .find(|candidate| candidate.is_file())
 }
 
-/// Given up, a program is asked to end before it is made to: mmdebstrap
-/// removes its work folder on SIGTERM and could not on SIGKILL.
+/// Given up, a program and its children are asked to end before they are made
+/// to. It has a process group of its own, so that a Ctrl-C reaches it in no
+/// other way.
 struct Running(Child);
 
 impl Drop for Running {
@@ -69,14 +72,15 @@ impl Drop for Running {
         let Some(pid) = self.0.id().and_then(|pid| i32::try_from(pid).ok()) else {
             return;
         };
-        let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
-        for _ in 0..LOOKS {
+        let group = Pid::from_raw(pid);
+        let _ = killpg(group, Signal::SIGTERM);
+        for _ in 0..TIDY_UP_LOOKS {
             if !matches!(self.0.try_wait(), Ok(None)) {
                 return;
             }
             std::thread::sleep(LOOK_AGAIN);
         }
-        let _ = self.0.start_kill();
+        let _ = killpg(group, Signal::SIGKILL);
     }
 }
 
