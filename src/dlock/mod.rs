@@ -38,6 +38,7 @@ mod backend;
 mod client;
 mod error;
 mod lease;
+mod lua;
 mod metrics;
 mod observe;
 mod observed;

@@ -1,3 +1,4 @@
+use super::lua::Lua;
 use super::observed::{Next, Observed};
 use super::redis_link::{client, connect_problem_of, problem_of};
 use super::{LockError, LockProblem};
@@ -5,7 +6,7 @@ use crate::clock::raw_monotonic_ns;
 use crate::model::{FencingToken, LockEvent};
 use futures_util::StreamExt;
 use redis::aio::{MultiplexedConnection, PubSubStream};
-use redis::{AsyncConnectionConfig, InfoDict, Msg, Script, cmd};
+use redis::{AsyncConnectionConfig, InfoDict, Msg, cmd};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -60,7 +61,7 @@ struct Observer {
     stream: PubSubStream,
     /// Answers to our questions come in on channels that begin with this.
     answers: String,
-    script: Script,
+    script: Lua,
     observed: Observed,
     tx: mpsc::Sender<LockEvent>,
 }
@@ -109,7 +110,7 @@ impl Observer {
             asking,
             stream: pubsub.into_on_message(),
             answers,
-            script: Script::new(include_str!("scripts/observe.lua")),
+            script: Lua::new(include_str!("scripts/observe.lua")),
             observed: Observed::new(node_name),
             tx,
         })
@@ -172,12 +173,10 @@ impl Observer {
     }
 
     async fn ask(&mut self, name: &str) -> Result<(), LockProblem> {
-        let mut call = self.script.key(format!("lock:{name}"));
-        call.key(format!("fence:{name}"))
-            .arg(format!("{}{name}", self.answers));
-        call.invoke_async::<()>(&mut self.asking)
-            .await
-            .map_err(problem_of)
+        let keys = [format!("lock:{name}"), format!("fence:{name}")];
+        let channel = format!("{}{name}", self.answers);
+        let answer = self.script.run(&mut self.asking, &keys, &[&channel]).await;
+        answer.map_err(problem_of)
     }
 
     async fn publish_end(&mut self) -> Result<(), LockProblem> {

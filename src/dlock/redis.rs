@@ -1,8 +1,8 @@
+use super::lua::Lua;
 use super::redis_link::RedisLink;
 use super::{Attempt, LockBackend, LockError, LockProblem, RenewOutcome};
 use crate::model::{FencingToken, ReleaseOutcome};
 use async_trait::async_trait;
-use redis::Script;
 use std::time::Duration;
 
 /// A lock on one Redis: simple and quick, and gone with its server.
@@ -16,9 +16,9 @@ use std::time::Duration;
 /// few bytes for good.
 pub struct RedisBackend {
     link: RedisLink,
-    acquire: Script,
-    renew: Script,
-    release: Script,
+    acquire: Lua,
+    renew: Lua,
+    release: Lua,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -49,9 +49,9 @@ impl RedisBackend {
         })?;
         Ok(RedisBackend {
             link,
-            acquire: Script::new(include_str!("scripts/acquire.lua")),
-            renew: Script::new(include_str!("scripts/renew.lua")),
-            release: Script::new(include_str!("scripts/release.lua")),
+            acquire: Lua::new(include_str!("scripts/acquire.lua")),
+            renew: Lua::new(include_str!("scripts/renew.lua")),
+            release: Lua::new(include_str!("scripts/release.lua")),
         })
     }
 }
@@ -72,11 +72,11 @@ impl LockBackend for RedisBackend {
         owner: &str,
         ttl: Duration,
     ) -> Result<Attempt, LockError> {
-        let mut call = self.acquire.key(lock_key(key));
-        call.key(fence_key(key)).arg(owner).arg(ttl_ms(ttl));
-        let answer = self.link.invoke::<(String, i64)>(&call).await;
+        let keys = [lock_key(key), fence_key(key)];
+        let arguments = [owner, &ttl_ms(ttl)];
+        let answer = self.link.run(&self.acquire, &keys, &arguments).await;
         answer
-            .and_then(|(word, number)| read_attempt(&word, number))
+            .and_then(|(word, number): (String, i64)| read_attempt(&word, number))
             .map_err(|problem| self.error(key, problem))
     }
 
@@ -86,11 +86,13 @@ impl LockBackend for RedisBackend {
         owner: &str,
         ttl: Duration,
     ) -> Result<RenewOutcome, LockError> {
-        let mut call = self.renew.key(lock_key(key));
-        call.arg(owner).arg(ttl_ms(ttl));
-        let answer = self.link.invoke::<String>(&call).await;
+        let arguments = [owner, &ttl_ms(ttl)];
+        let answer = self
+            .link
+            .run(&self.renew, &[lock_key(key)], &arguments)
+            .await;
         answer
-            .and_then(|word| match word.as_str() {
+            .and_then(|word: String| match word.as_str() {
                 "renewed" => Ok(RenewOutcome::Renewed),
                 "expired" => Ok(RenewOutcome::Expired),
                 "superseded" => Ok(RenewOutcome::Superseded),
@@ -100,11 +102,12 @@ impl LockBackend for RedisBackend {
     }
 
     async fn release(&self, key: &str, owner: &str) -> Result<ReleaseOutcome, LockError> {
-        let mut call = self.release.key(lock_key(key));
-        call.arg(owner);
-        let answer = self.link.invoke::<String>(&call).await;
+        let answer = self
+            .link
+            .run(&self.release, &[lock_key(key)], &[owner])
+            .await;
         answer
-            .and_then(|word| match word.as_str() {
+            .and_then(|word: String| match word.as_str() {
                 "released" => Ok(ReleaseOutcome::Released),
                 "expired" => Ok(ReleaseOutcome::Expired),
                 "superseded" => Ok(ReleaseOutcome::Superseded),
@@ -125,8 +128,9 @@ fn fence_key(key: &str) -> String {
     format!("fence:{{{key}}}")
 }
 
-fn ttl_ms(ttl: Duration) -> u64 {
-    u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)
+fn ttl_ms(ttl: Duration) -> String {
+    let ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
+    ms.to_string()
 }
 
 /// The number is the token of a grant, or how many milliseconds a busy lock

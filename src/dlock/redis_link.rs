@@ -1,8 +1,10 @@
 use super::LockProblem;
+use super::lua::Lua;
 use super::redis::RedisSettings;
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, RedisError};
-use redis::{ScriptInvocation, ServerErrorKind};
+use redis::{
+    AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, RedisError, ServerErrorKind,
+};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
@@ -53,16 +55,18 @@ impl RedisLink {
         &self.node
     }
 
-    /// Runs a script by its hash, and loads it first where the server does not know it.
-    pub(super) async fn invoke<T: FromRedisValue>(
+    /// Runs a script on the connection that is open, or on a new one.
+    pub(super) async fn run<T: FromRedisValue>(
         &self,
-        script: &ScriptInvocation<'_>,
+        script: &Lua,
+        keys: &[String],
+        arguments: &[&str],
     ) -> Result<T, LockProblem> {
         // The time limit includes the wait for somebody else who is connecting.
         let (mut connection, number) = timeout(self.settings.connect_timeout, self.connection())
             .await
             .map_err(|_| LockProblem::Unreachable("connecting took too long".to_owned()))??;
-        let answer = script.invoke_async(&mut connection).await;
+        let answer = script.run(&mut connection, keys, arguments).await;
         self.note(number, answer.as_ref().err()).await;
         answer.map_err(problem_of)
     }

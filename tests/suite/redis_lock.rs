@@ -175,6 +175,29 @@ async fn scripts_work_after_the_server_forgot_them() {
 }
 
 #[tokio::test]
+async fn scripts_work_while_the_server_keeps_forgetting_them() {
+    let Some(_turn) = docker_shared() else { return };
+    let (locks, _) = locks(LONG);
+    let key = unique_key();
+    let mut redis = redis_connection().await;
+    let forgetting = async {
+        loop {
+            flush_scripts(&mut redis).await;
+        }
+    };
+    let using = async {
+        for _ in 0..100 {
+            let lease = locks.acquire(&key, soon()).await.unwrap();
+            assert_eq!(lease.release().await, ReleaseOutcome::Released);
+        }
+    };
+    tokio::select! {
+        () = forgetting => {}
+        () = using => {}
+    }
+}
+
+#[tokio::test]
 async fn a_grant_without_a_token_does_not_stand() {
     let Some(_turn) = docker_shared() else { return };
     let (locks, _) = locks(LONG);

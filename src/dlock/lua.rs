@@ -1,0 +1,42 @@
+use redis::aio::MultiplexedConnection;
+use redis::{ErrorKind, FromRedisValue, RedisError, Script, ServerErrorKind, cmd};
+
+/// A script that the server runs as one step.
+pub(super) struct Lua {
+    code: &'static str,
+    hash: String,
+}
+
+impl Lua {
+    pub(super) fn new(code: &'static str) -> Lua {
+        Lua {
+            code,
+            hash: Script::new(code).get_hash().to_owned(),
+        }
+    }
+
+    /// Runs it by its hash, and as a whole where the server does not know it.
+    /// To load it and call it again would be two steps, and somebody's SCRIPT
+    /// FLUSH can come between them; a script that was not found did nothing,
+    /// so nothing is done twice.
+    pub(super) async fn run<T: FromRedisValue>(
+        &self,
+        connection: &mut MultiplexedConnection,
+        keys: &[String],
+        arguments: &[&str],
+    ) -> Result<T, RedisError> {
+        let command = |name: &str, script: &str| {
+            let mut command = cmd(name);
+            command.arg(script).arg(keys.len()).arg(keys).arg(arguments);
+            command
+        };
+        let unknown = ErrorKind::Server(ServerErrorKind::NoScript);
+        let by_hash = command("EVALSHA", &self.hash);
+        match by_hash.query_async(connection).await {
+            Err(error) if error.kind() == unknown => {
+                command("EVAL", self.code).query_async(connection).await
+            }
+            other => other,
+        }
+    }
+}
