@@ -27,7 +27,8 @@ impl Check {
         let stable = recorded.as_ref().map(|result| &result["stable"]);
         let seed = stable.and_then(|stable| stable["seed"].as_u64());
         let mutant = stable.and_then(|stable| stable["mutant"].as_str());
-        let mut outcome = judge_run(&scenario, seed.unwrap_or_default(), &self.run)?;
+        let outcome = judge_run(&scenario, seed.unwrap_or_default(), &self.run);
+        let mut outcome = outcome.map_err(Failure::usage)?;
         outcome.mutant = mutant.map(str::to_owned);
         print!("{}", terminal::screen(&outcome, wants_color()));
         match stable {

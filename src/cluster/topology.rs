@@ -92,7 +92,6 @@ fn read_services(
     report: &mut Report,
 ) -> Option<BTreeMap<String, Service>> {
     let mut fields = Fields::of(root, "the topology (see compose/README.md)", report)?;
-    fields.optional("name");
     let services = fields.required("services", report);
     fields.finish(report);
     let mut all = BTreeMap::new();

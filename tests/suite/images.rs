@@ -11,7 +11,7 @@ fn images_are_made_once_and_named_by_their_content() {
     let first = fencepost(&["images"]).expect_code(0);
     let took = started_at.elapsed();
     assert!(
-        took < Duration::from_secs(5),
+        took < Duration::from_secs(30),
         "nothing to make, in {took:?}"
     );
     assert!(!first.stderr.contains("building"), "{first}");

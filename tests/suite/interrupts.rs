@@ -74,7 +74,7 @@ fn a_second_ctrl_c_ends_at_once_and_clean_removes_the_rest() {
     run.signal(Signal::SIGINT);
     let asked_at = Instant::now();
     let ended = run.wait().expect_code(130);
-    assert!(asked_at.elapsed() < Duration::from_secs(2));
+    assert!(asked_at.elapsed() < Duration::from_secs(5));
     let ended = ended.expect_said(&["`fencepost clean` removes what is left"]);
     fencepost(&["clean"]).expect_code(0);
     assert_eq!(owned_by(ended.pid), [""; 0]);

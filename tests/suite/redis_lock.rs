@@ -71,11 +71,9 @@ async fn a_busy_lock_is_not_granted_and_a_wait_ends_at_its_deadline() {
     let started_at = Instant::now();
     let deadline = started_at + Duration::from_millis(200);
     let error = locks.acquire(&key, deadline).await.unwrap_err();
-    assert!(matches!(
-        error.problem,
-        LockProblem::Timeout { last: None, .. }
-    ));
-    assert!(started_at.elapsed() < Duration::from_millis(300));
+    assert!(matches!(error.problem, LockProblem::Timeout { .. }), "{error}");
+    // Long before the TTL of the one who holds it.
+    assert!(started_at.elapsed() < LONG / 4);
     assert_eq!(metrics.acquire_timeouts.get(), 1);
 }
 
@@ -111,10 +109,10 @@ async fn a_release_after_the_end_says_so() {
 #[tokio::test]
 async fn a_renewal_prolongs_what_is_held() {
     let Some(_turn) = docker_shared() else { return };
-    let (locks, metrics) = locks(Duration::from_millis(300));
+    let (locks, metrics) = locks(SECOND);
     let key = unique_key();
     let lease = locks.acquire(&key, soon()).await.unwrap();
-    let lost = timeout(SECOND, keep_renewed(&lease, || {})).await;
+    let lost = timeout(3 * SECOND, keep_renewed(&lease, || {})).await;
     assert!(lost.is_err(), "lost: {lost:?}");
     assert!(!lease.is_lost());
     assert_eq!(holder(&key).await.as_deref(), Some(lease.owner()));

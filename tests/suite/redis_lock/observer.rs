@@ -7,7 +7,7 @@ use fencepost::model::{LockEvent, LockEventKind, ReleaseOutcome};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
@@ -15,14 +15,14 @@ async fn an_observer_sees_what_the_server_held() {
     let Some(_turn) = docker_shared() else { return };
     let observer = Observer::start().await;
     let key = unique_key();
-    let (locks, _) = locks(Duration::from_millis(200));
+    let (locks, _) = locks(SECOND);
     let first = locks.acquire(&key, soon()).await.unwrap();
     first.renew().await.unwrap();
     let (a, t1) = (first.owner().to_owned(), first.fence());
     assert_eq!(first.release().await, ReleaseOutcome::Released);
     let second = locks.acquire(&key, soon()).await.unwrap();
     let (b, t2) = (second.owner().to_owned(), second.fence());
-    sleep(Duration::from_millis(400)).await;
+    sleep_until(second.deadline() + Duration::from_millis(200)).await;
     assert_eq!(second.release().await, ReleaseOutcome::Expired);
     let third = locks.acquire(&key, soon()).await.unwrap();
     let t3 = third.fence();
