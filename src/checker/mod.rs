@@ -13,6 +13,7 @@ mod counts;
 mod explain;
 mod fates;
 mod fault_doubts;
+mod final_value;
 mod hold_book;
 mod holds;
 mod log_rules;
@@ -36,10 +37,12 @@ pub fn judge(record: &CaseRecord) -> Judgement {
     let mut violations = log_rules::violations(&record.log, &names);
     let acknowledged = acknowledged::judge(record, &positions, &names);
     violations.extend(acknowledged.violations);
+    violations.extend(final_value::violations(record));
     violations.sort_by_key(|violation| (violation.row, violation.kind));
 
     let mut doubts = completeness::doubts(record, &positions);
     doubts.extend(acknowledged.doubts);
+    doubts.extend(final_value::doubt(record));
 
     let overlaps = overlap::overlaps(&holds);
     let tally = counts::tally(&record.log, &holds, &overlaps, &names);

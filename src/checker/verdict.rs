@@ -8,7 +8,9 @@ use crate::model::{
 /// definite however incomplete the record is, while too little, or just enough,
 /// may only be all that the record happened to keep.
 pub fn verdict(judgement: &Judgement, expect: &Expectations) -> CaseVerdict {
-    let has_doubts = !judgement.doubts.is_empty();
+    let mut doubts = judgement.doubts.clone();
+    doubts.extend(nothing_was_tested(judgement, expect));
+    let has_doubts = !doubts.is_empty();
     let findings: Vec<Finding> = expected_counts(judgement, expect)
         .into_iter()
         .map(|(what, range, found)| Finding {
@@ -31,8 +33,16 @@ pub fn verdict(judgement: &Judgement, expect: &Expectations) -> CaseVerdict {
     CaseVerdict {
         outcome,
         findings,
-        doubts: judgement.doubts.clone(),
+        doubts,
     }
+}
+
+/// Where nobody got a write through there was nothing to violate. A case may
+/// mean just that, and then it says so by expecting a count of writes.
+fn nothing_was_tested(judgement: &Judgement, expect: &Expectations) -> Option<String> {
+    let counts_writes = expect.accepted_writes.is_some() || expect.accepted_writers.is_some();
+    (judgement.counts.accepted_writes == 0 && !counts_writes)
+        .then(|| "no write was accepted, so nothing was put to the test".to_owned())
 }
 
 fn outcome(range: CountRange, found: u64, has_doubts: bool) -> Outcome {
@@ -110,7 +120,7 @@ fn expected_kinds(judgement: &Judgement, expect: &Expectations) -> Vec<(String, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Violation;
+    use crate::model::{Counts, Violation};
 
     fn judgement(kinds: &[ViolationKind], doubts: &[&str]) -> Judgement {
         let violations = kinds.iter().map(|&kind| Violation {
@@ -123,6 +133,10 @@ mod tests {
         Judgement {
             violations: violations.collect(),
             doubts: doubts.iter().map(|&doubt| doubt.to_owned()).collect(),
+            counts: Counts {
+                accepted_writes: 1,
+                ..Counts::default()
+            },
             ..Judgement::default()
         }
     }
@@ -152,6 +166,18 @@ mod tests {
             assert_eq!(verdict.findings.len(), 1);
             assert_eq!(verdict.doubts, doubts);
         }
+    }
+
+    #[test]
+    fn a_case_without_a_write_is_no_pass_unless_it_means_that() {
+        let nobody = Judgement::default();
+        let verdict_on = |expect: &Expectations| verdict(&nobody, expect).outcome;
+        assert_eq!(verdict_on(&violations("0")), Outcome::Inconclusive);
+        let meant = Expectations {
+            accepted_writes: CountRange::parse("0"),
+            ..violations("0")
+        };
+        assert_eq!(verdict_on(&meant), Outcome::AsExpected);
     }
 
     #[test]

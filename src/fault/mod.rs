@@ -17,6 +17,16 @@ use tokio::time::Instant;
 /// Takes the rows of `faults.jsonl` as they come.
 pub type FaultRecorder = Box<dyn Fn(FaultRow) + Send + Sync>;
 
+type Turn = tokio::sync::Mutex<()>;
+
+/// A pause that has not been undone.
+#[derive(Clone)]
+struct Standing {
+    pause: FaultRow,
+    /// It is not resumed before.
+    until: Instant,
+}
+
 /// What is not clearly longer is not longer.
 const CLEARLY_LONGER: Duration = Duration::from_millis(10);
 
@@ -24,9 +34,10 @@ pub struct Nemesis {
     cluster: Arc<dyn Cluster>,
     record: FaultRecorder,
     last_id: AtomicU32,
-    /// Targets that stand still, or may: what healing has to undo. Each with
-    /// the time before which it is not resumed.
-    paused: Mutex<BTreeMap<String, Instant>>,
+    /// Targets that stand still, or may: what healing has to undo.
+    standing: Mutex<BTreeMap<String, Standing>>,
+    /// One action at a time on each target.
+    turns: Mutex<BTreeMap<String, Arc<Turn>>>,
     /// Test builds can ask for faults that do not bite, to see that this is noticed.
     #[cfg(debug_assertions)]
     sends_no_signal: bool,
@@ -38,7 +49,8 @@ impl Nemesis {
             cluster,
             record,
             last_id: AtomicU32::new(0),
-            paused: Mutex::default(),
+            standing: Mutex::default(),
+            turns: Mutex::default(),
             #[cfg(debug_assertions)]
             sends_no_signal: false,
         }
@@ -59,56 +71,61 @@ impl Nemesis {
     /// decide the order, and the length of the pause is still what it has to be.
     /// The error says why it is not proven.
     pub async fn pause(&self, target: &str, longer_than: Option<Duration>) -> Result<(), String> {
-        let fault = self.request(FaultKind::Pause, target, longer_than);
+        let turn = self.turn(target);
+        let _turn = turn.lock().await;
+        let pause = self.request(FaultKind::Pause, target, longer_than);
+        let stands = |from: Instant| Standing {
+            pause: pause.clone(),
+            until: longer_than.map_or(from, |bound| from + bound + CLEARLY_LONGER),
+        };
         // Noted before the signal is sent: a request that gave no answer may have bitten.
-        self.standing().insert(target.to_owned(), Instant::now());
+        lock(&self.standing).insert(target.to_owned(), stands(Instant::now()));
         let proof = process::stop(self, target).await;
-        self.conclude(&fault, proof)?;
-        if let Some(bound) = longer_than {
-            let not_before = Instant::now() + bound + CLEARLY_LONGER;
-            self.standing().insert(target.to_owned(), not_before);
-        }
-        Ok(())
+        lock(&self.standing).insert(target.to_owned(), stands(Instant::now()));
+        self.conclude(&pause, proof)
     }
 
     /// SIGCONT, proven when no thread of the target is in state T any more.
     pub async fn resume(&self, target: &str) -> Result<(), String> {
-        let not_before = self.standing().get(target).copied();
-        if let Some(not_before) = not_before {
-            tokio::time::sleep_until(not_before).await;
+        let turn = self.turn(target);
+        let _turn = turn.lock().await;
+        let standing = lock(&self.standing).get(target).cloned();
+        if let Some(standing) = &standing {
+            tokio::time::sleep_until(standing.until).await;
         }
-        let fault = self.request(FaultKind::Resume, target, None);
-        let proof = process::resume(self, target).await;
+        let resume = self.request(FaultKind::Resume, target, None);
+        let proof = match standing {
+            Some(_) => process::resume(self, target).await,
+            None => Err("nothing had paused it".to_owned()),
+        };
         if proof.is_ok() {
-            self.standing().remove(target);
+            lock(&self.standing).remove(target);
         }
-        self.conclude(&fault, proof)
+        self.conclude(&resume, proof)
     }
 
     /// Undoes whatever still stands, in any state, on every way out. What
     /// cannot be undone is returned; the removal of the cluster ends it too.
     pub async fn heal(&self) -> Vec<String> {
-        let targets: Vec<String> = self.standing().keys().cloned().collect();
+        let all = lock(&self.standing).clone();
         let mut problems = Vec::new();
-        for target in targets {
-            let fault = self.request(FaultKind::Resume, &target, None);
+        for (target, Standing { pause, .. }) in all {
             match process::resume(self, &target).await {
                 Ok(seen) => {
-                    self.standing().remove(&target);
-                    self.row(&fault, FaultStage::Healed, seen);
+                    lock(&self.standing).remove(&target);
+                    self.row(&pause, FaultStage::Healed, seen);
                 }
                 Err(reason) => {
                     problems.push(format!("{target} could not be resumed: {reason}"));
-                    self.row(&fault, FaultStage::Unproven, reason);
+                    self.row(&pause, FaultStage::Unproven, reason);
                 }
             }
         }
         problems
     }
 
-    fn standing(&self) -> MutexGuard<'_, BTreeMap<String, Instant>> {
-        let paused = self.paused.lock();
-        paused.unwrap_or_else(|poisoned| poisoned.into_inner())
+    fn turn(&self, target: &str) -> Arc<Turn> {
+        Arc::clone(lock(&self.turns).entry(target.to_owned()).or_default())
     }
 
     fn request(&self, fault: FaultKind, target: &str, longer_than: Option<Duration>) -> FaultRow {
@@ -147,4 +164,11 @@ impl Nemesis {
             ..fault.clone()
         });
     }
+}
+
+/// What these locks guard is whole at any time, also after a panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex
+        .lock()
+        .unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -41,11 +41,13 @@ async fn send(nemesis: &Nemesis, target: &str, signal: Signal) -> Result<(), Str
 }
 
 async fn has_ended(nemesis: &Nemesis, target: &str) -> bool {
-    let threads = nemesis.cluster.threads(target).await;
-    threads.is_ok_and(|threads| threads.is_empty())
+    let ended = observe(nemesis, target, |threads| threads.is_empty());
+    ended.await.is_ok()
 }
 
-/// Looks at the threads until they are as they should be; returns what was seen.
+/// Looks at the threads until they are as they should be; returns what was
+/// seen. A look that fails is repeated as well: engines stumble over a
+/// container that ends in that very moment.
 async fn observe(
     nemesis: &Nemesis,
     target: &str,
@@ -53,13 +55,15 @@ async fn observe(
 ) -> Result<String, String> {
     let give_up_at = Instant::now() + PROOF_DEADLINE;
     loop {
-        let threads = nemesis.cluster.threads(target).await;
-        let threads = threads.map_err(|error| error.to_string())?;
-        if holds(&threads) {
-            return Ok(describe(&threads));
-        }
-        if threads.is_empty() || Instant::now() >= give_up_at {
-            return Err(format!("it was seen with {}", describe(&threads)));
+        let unlike = match nemesis.cluster.threads(target).await {
+            Ok(threads) if holds(&threads) => return Ok(describe(&threads)),
+            // What has ended will not change any more.
+            Ok(threads) if threads.is_empty() => return Err(describe(&threads)),
+            Ok(threads) => format!("it was seen with {}", describe(&threads)),
+            Err(error) => error.to_string(),
+        };
+        if Instant::now() >= give_up_at {
+            return Err(unlike);
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }

@@ -1,4 +1,5 @@
-use super::{Event, FaultRow, LockEvent, LogRow};
+use super::{Event, FaultRow, LockEvent, LogRow, RowValue};
+use std::collections::BTreeMap;
 
 /// Everything one case left behind: all that a judge may look at.
 #[derive(Clone, Debug, Default)]
@@ -9,6 +10,10 @@ pub struct CaseRecord {
     pub log: Vec<LogRow>,
     pub faults: Vec<FaultRow>,
     pub locks: Vec<LockEvent>,
+    /// What the resource held in the end, key by key.
+    pub values: BTreeMap<String, RowValue>,
+    /// How many refusals the resource counted in its metric.
+    pub refusals_counted: Option<u64>,
     /// Why this record is known to be incomplete, in the harness's own words.
     pub gaps: Vec<String>,
 }

@@ -1,4 +1,4 @@
-use super::{CaseVerdict, FaultRow, Fence, Judgement, Outcome};
+use super::{CaseVerdict, FaultRow, Fence, Judgement, Outcome, RowValue};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ pub struct CaseNotes {
     /// Why the record is incomplete, where it is.
     pub gaps: Vec<String>,
     /// What the resource held in the end, key by key.
-    pub values: BTreeMap<String, serde_json::Value>,
+    pub values: BTreeMap<String, RowValue>,
     /// `resource_stale_token_rejections_total` at the end; it starts at 0.
     pub stale_rejections_metric: Option<u64>,
     /// The exact version of every lock server, as it said itself.

@@ -17,17 +17,20 @@ pub enum ViolationKind {
     InterleavedWriters,
     /// A write replaced a value that its writer had never read.
     LostUpdate,
+    /// The resource holds something else than what it accepted last.
+    ValueNotAccepted,
     /// A worker was told 200, and the log does not have the write.
     AcknowledgedWriteLost,
 }
 
 impl ViolationKind {
-    pub const ALL: [ViolationKind; 6] = [
+    pub const ALL: [ViolationKind; 7] = [
         ViolationKind::StaleAccept,
         ViolationKind::TokenRegression,
         ViolationKind::TokenTwoOwners,
         ViolationKind::InterleavedWriters,
         ViolationKind::LostUpdate,
+        ViolationKind::ValueNotAccepted,
         ViolationKind::AcknowledgedWriteLost,
     ];
 
@@ -38,6 +41,7 @@ impl ViolationKind {
             ViolationKind::TokenTwoOwners => "token_two_owners",
             ViolationKind::InterleavedWriters => "interleaved_writers",
             ViolationKind::LostUpdate => "lost_update",
+            ViolationKind::ValueNotAccepted => "value_not_accepted",
             ViolationKind::AcknowledgedWriteLost => "acknowledged_write_lost",
         }
     }

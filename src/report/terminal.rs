@@ -39,10 +39,7 @@ fn case_screen(text: &mut String, case: &CaseResult, color: bool) {
         story_screen(text, case, story);
     }
     for (key, value) in &case.notes.values {
-        let value = match value {
-            serde_json::Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
+        let value = String::from_utf8_lossy(value.as_bytes());
         let _ = writeln!(text, "  {key} holds {value}");
     }
     text.push('\n');

@@ -13,14 +13,17 @@ pub enum Mutant {
     IgnoreToken,
     /// Accepts the latest pair again with another body.
     AcceptEqual,
+    /// Answers and logs a refusal, and applies the write all the same.
+    ApplyRefused,
     /// Forgets the highest token at a restart; the values stay.
     ForgetMaxFence,
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 3] = [
+    pub const ALL: [Mutant; 4] = [
         Mutant::IgnoreToken,
         Mutant::AcceptEqual,
+        Mutant::ApplyRefused,
         Mutant::ForgetMaxFence,
     ];
 
@@ -28,6 +31,7 @@ impl Mutant {
         match self {
             Mutant::IgnoreToken => "resource-ignores-token",
             Mutant::AcceptEqual => "resource-accepts-equal-tokens",
+            Mutant::ApplyRefused => "resource-applies-what-it-refuses",
             Mutant::ForgetMaxFence => "resource-forgets-at-restart",
         }
     }

@@ -152,6 +152,12 @@ impl State {
             }
             Ruling::Refuse { seen, got } => {
                 row.outcome = RowOutcome::Rejected;
+                #[cfg(debug_assertions)]
+                if self.mutant == Some(Mutant::ApplyRefused)
+                    && let Some(entry) = self.keys.get_mut(&row.key)
+                {
+                    entry.value = write.body;
+                }
                 Answer::Rejected { seen, got }
             }
         };

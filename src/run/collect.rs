@@ -63,10 +63,8 @@ async fn ask_resource(
     let keys: BTreeSet<&str> = accepted.map(|row| row.key.as_str()).collect();
     for key in keys {
         let stored = client.get(key).await.map_err(failed("a value"))?;
-        let value = stored.map(|stored| serde_json::json!(stored.value));
-        notes
-            .values
-            .insert(key.to_owned(), value.unwrap_or_default());
+        let value = stored.map(|stored| (key.to_owned(), stored.value));
+        notes.values.extend(value);
     }
     Ok(())
 }

@@ -87,7 +87,7 @@ impl Drive<'_> {
                 }
                 Some(done) = state.actions.join_next() => {
                     let done = done.expect("an action neither panics nor is aborted");
-                    self.action_done(&mut state, done).await?;
+                    self.action_done(&mut state, done).await;
                 }
                 Some(happening) = self.happenings.recv() => {
                     self.happening(&mut state, happening).await?;
@@ -116,7 +116,7 @@ impl Drive<'_> {
         match it {
             Happening::Worker(event) => {
                 self.evidence.event(&event);
-                self.worker_event(state, event).await?;
+                self.worker_event(state, event).await;
             }
             Happening::Row(row) => {
                 self.evidence.log_row(&row);
@@ -125,7 +125,7 @@ impl Drive<'_> {
                     RowOutcome::Rejected => "write_rejected",
                     RowOutcome::Duplicate => return Ok(()),
                 };
-                self.event(state, "resource", name, None).await?;
+                self.event(state, "resource", name, None).await;
             }
             Happening::NotAnEvent {
                 worker,
@@ -151,13 +151,13 @@ impl Drive<'_> {
         Ok(())
     }
 
-    async fn worker_event(&mut self, state: &mut State, event: Event) -> Result<(), RunError> {
+    async fn worker_event(&mut self, state: &mut State, event: Event) {
         let worker = event.worker;
         match event.kind {
             // The harness's own gate, before the first acquire: not one of the scenario's.
             EventKind::AtGate {
                 gate: Gate::Start, ..
-            } => return Ok(()),
+            } => return,
             EventKind::AtGate { gate, round } => {
                 let key = (worker.clone(), gate, round);
                 return self.event(state, &worker, "at_gate", Some(key)).await;
@@ -173,7 +173,7 @@ impl Drive<'_> {
             }
             _ => {}
         }
-        self.event(state, &worker, event.kind.name(), None).await
+        self.event(state, &worker, event.kind.name(), None).await;
     }
 
     /// Workers without a `start` of their own go once everybody is ready.
@@ -186,20 +186,17 @@ impl Drive<'_> {
 
     /// Sets off what hangs on an event. A gate stays closed until everything
     /// that hangs on reaching it has been done.
-    async fn event(
-        &mut self,
-        state: &mut State,
-        source: &str,
-        name: &str,
-        gate: Option<GateKey>,
-    ) -> Result<(), RunError> {
+    async fn event(&mut self, state: &mut State, source: &str, name: &str, gate: Option<GateKey>) {
         let mut hanging = 0;
         for Due { after, step } in state.timeline.event(source, name) {
             match step {
                 Step::Start { worker } => self.open(&worker, Gate::Start, 0).await,
-                Step::Fault { action, .. } => {
-                    hanging += 1;
-                    self.spawn(state, action, after, gate.clone());
+                Step::Fault { action } => {
+                    // A resume lets a stopped worker go on, so it finds the gate open.
+                    let holds_gate = matches!(action, Action::Pause { .. });
+                    hanging += usize::from(holds_gate);
+                    let gate = gate.clone().filter(|_| holds_gate);
+                    self.spawn(state, action, after, gate);
                 }
             }
         }
@@ -210,7 +207,6 @@ impl Drive<'_> {
             }
             None => {}
         }
-        Ok(())
     }
 
     fn spawn(&self, state: &mut State, action: Action, after: Duration, gate: Option<GateKey>) {
@@ -233,11 +229,11 @@ impl Drive<'_> {
         });
     }
 
-    async fn action_done(&mut self, state: &mut State, done: ActionDone) -> Result<(), RunError> {
+    async fn action_done(&mut self, state: &mut State, done: ActionDone) {
         if let Err(reason) = done.proof {
             // Going on would wait for events that this fault was to bring about.
             state.gaps.push(format!("not proven: {reason}"));
-            return Ok(());
+            return;
         }
         if let Some(gate) = done.gate
             && let Some(hanging) = state.gates.get_mut(&gate)
@@ -259,7 +255,7 @@ impl Drive<'_> {
             }
             Action::Resume { .. } => "resumed",
         };
-        self.event(state, done.action.target(), name, None).await
+        self.event(state, done.action.target(), name, None).await;
     }
 
     /// A worker that is gone cannot be told; that it is gone is reported by its end.

@@ -35,6 +35,8 @@ pub fn read_case(folder: &Path) -> Result<(CaseRecord, CaseNotes), FolderError> 
         log: read_rows(&folder.join(ACCEPTED), &mut gaps)?,
         faults: read_rows(&folder.join(FAULTS), &mut gaps)?,
         locks: read_rows(&folder.join(LOCKS), &mut gaps)?,
+        values: notes.values.clone(),
+        refusals_counted: notes.stale_rejections_metric,
         gaps,
     };
     Ok((record, notes))

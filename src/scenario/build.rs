@@ -46,7 +46,6 @@ fn worker(draft: DraftWorker) -> Option<Worker> {
 
 fn entry(draft: DraftEntry, ttl: Duration) -> Option<Entry> {
     Some(Entry {
-        line: draft.place.line,
         when: draft.when?.value,
         after: draft.after.map_or(Duration::ZERO, |after| after.value),
         action: match draft.action? {

@@ -64,8 +64,6 @@ pub struct Worker {
 /// One line of the timeline: armed from the start, fires once.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Where it stands in the file.
-    pub line: usize,
     pub when: Trigger,
     pub after: Duration,
     pub action: Action,

@@ -15,9 +15,12 @@ pub struct Due {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
     /// Open a worker's start gate.
-    Start { worker: String },
-    /// The entry of the scenario's timeline with this index.
-    Fault { entry: usize, action: Action },
+    Start {
+        worker: String,
+    },
+    Fault {
+        action: Action,
+    },
 }
 
 struct Armed {
@@ -45,20 +48,15 @@ impl Timeline {
                 }),
             })
         });
-        let faults = scenario
-            .timeline
-            .iter()
-            .enumerate()
-            .map(|(index, entry)| Armed {
-                when: entry.when.clone(),
-                due: Some(Due {
-                    after: entry.after,
-                    step: Step::Fault {
-                        entry: index,
-                        action: entry.action.clone(),
-                    },
-                }),
-            });
+        let faults = scenario.timeline.iter().map(|entry| Armed {
+            when: entry.when.clone(),
+            due: Some(Due {
+                after: entry.after,
+                step: Step::Fault {
+                    action: entry.action.clone(),
+                },
+            }),
+        });
         Timeline {
             armed: starts.chain(faults).collect(),
             seen: HashMap::new(),

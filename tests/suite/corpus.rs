@@ -18,6 +18,10 @@ struct Expected {
     workers: Option<Vec<String>>,
     #[serde(default)]
     gaps: Vec<String>,
+    /// What the resource held in the end, where that was looked at.
+    #[serde(default)]
+    values: BTreeMap<String, RowValue>,
+    refusals_counted: Option<u64>,
     /// The case's outcome where a scenario asks for no violation.
     if_no_violation_is_expected: Outcome,
     violations: BTreeMap<ViolationKind, u64>,
@@ -188,6 +192,8 @@ fn load(folder: &Path) -> Log {
         log: jsonl(&folder.join("accepted.jsonl")),
         faults: jsonl(&folder.join("faults.jsonl")),
         locks: jsonl(&folder.join("locks.jsonl")),
+        values: expected.values.clone(),
+        refusals_counted: expected.refusals_counted,
         gaps: expected.gaps.clone(),
     };
     let name = folder.file_name().expect("a folder has a name");

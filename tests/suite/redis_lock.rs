@@ -71,7 +71,10 @@ async fn a_busy_lock_is_not_granted_and_a_wait_ends_at_its_deadline() {
     let started_at = Instant::now();
     let deadline = started_at + Duration::from_millis(200);
     let error = locks.acquire(&key, deadline).await.unwrap_err();
-    assert!(matches!(error.problem, LockProblem::Timeout { .. }), "{error}");
+    assert!(
+        matches!(error.problem, LockProblem::Timeout { .. }),
+        "{error}"
+    );
     // Long before the TTL of the one who holds it.
     assert!(started_at.elapsed() < LONG / 4);
     assert_eq!(metrics.acquire_timeouts.get(), 1);

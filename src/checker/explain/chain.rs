@@ -133,7 +133,7 @@ fn although<'a>(kind: ViolationKind, row: &LogRow, rival: &Rival<'a>) -> Althoug
             based_on: row.based_on.unwrap_or(0),
             stands_at: rival.row.map_or(0, |row| row.seq),
         },
-        ViolationKind::AcknowledgedWriteLost => Although::Nothing,
+        ViolationKind::AcknowledgedWriteLost | ViolationKind::ValueNotAccepted => Although::Nothing,
     }
 }
 
@@ -221,7 +221,7 @@ pub(super) fn granted<'a>(evidence: &Evidence<'a>, hold: &Hold<'a>) -> Option<St
 }
 
 /// What the resource decided in a row, told without a comment.
-fn decision<'a>(evidence: &Evidence<'a>, row: &'a LogRow) -> Scene<'a> {
+pub(super) fn decision<'a>(evidence: &Evidence<'a>, row: &'a LogRow) -> Scene<'a> {
     let who = writer(evidence, row);
     match row.outcome {
         RowOutcome::Rejected => Scene::Refused {

@@ -3,6 +3,7 @@
 mod chain;
 mod evidence;
 mod lost_write;
+mod other_value;
 mod scene;
 
 use super::counts::is_stale;
@@ -40,23 +41,24 @@ pub(super) fn stories(
             .into_iter()
             .collect();
     }
-    // The violations come sorted by row and kind, and a write that vanished is
-    // the last kind; what stands in its place is another write with its own story.
+    // The violations come sorted by row and kind. The last two kinds are not
+    // about how the write at that row got in, so they have stories of their own.
     violations
-        .chunk_by(|one, next| one.row == next.row && is_loss(one) == is_loss(next))
-        .filter_map(|of_one_write| {
-            if is_loss(&of_one_write[0]) {
-                lost_write::tell(&evidence, &of_one_write[0])
-            } else {
-                chain::of_violations(&evidence, of_one_write)
-            }
+        .chunk_by(|one, next| one.row == next.row && !is_apart(one) && !is_apart(next))
+        .filter_map(|of_one_write| match of_one_write[0].kind {
+            ViolationKind::AcknowledgedWriteLost => lost_write::tell(&evidence, &of_one_write[0]),
+            ViolationKind::ValueNotAccepted => other_value::tell(&evidence, &of_one_write[0]),
+            _ => chain::of_violations(&evidence, of_one_write),
         })
         .take(MAX_STORIES)
         .collect()
 }
 
-fn is_loss(violation: &Violation) -> bool {
-    violation.kind == ViolationKind::AcknowledgedWriteLost
+fn is_apart(violation: &Violation) -> bool {
+    matches!(
+        violation.kind,
+        ViolationKind::AcknowledgedWriteLost | ViolationKind::ValueNotAccepted
+    )
 }
 
 /// A scene with its time and with how badly the story needs it.

@@ -31,6 +31,10 @@ pub(super) enum Scene<'a> {
         token: FencingToken,
         position: u64,
     },
+    /// The end of a story about a value that nobody's accepted write explains.
+    HoldsOther {
+        key: &'a str,
+    },
     Missing {
         who: Who<'a>,
         token: FencingToken,
@@ -75,7 +79,7 @@ impl Scene<'_> {
     pub fn tokens(&self) -> Vec<FencingToken> {
         match self {
             Scene::Granted { token, .. } | Scene::Acknowledged { token, .. } => vec![*token],
-            Scene::Fault { .. } | Scene::RanOut { .. } => Vec::new(),
+            Scene::Fault { .. } | Scene::RanOut { .. } | Scene::HoldsOther { .. } => Vec::new(),
             Scene::Accepted {
                 token, although, ..
             } => {
@@ -106,6 +110,9 @@ impl Scene<'_> {
                 FaultKind::Pause => format!("{target} is stopped (SIGSTOP)"),
                 FaultKind::Resume => format!("{target} is continued (SIGCONT)"),
             },
+            Scene::HoldsOther { key } => {
+                format!("{key} holds something else than what was accepted last")
+            }
             Scene::RanOut { who, key } => format!("{}'s lock on {key} runs out", voice.name(*who)),
             Scene::Accepted {
                 who,
