@@ -1,7 +1,7 @@
 use super::exit::{Exit, Failure};
 use super::progress::wants_color;
 use crate::report::{json, terminal};
-use crate::run::{RESULT, SCENARIO, judge_run};
+use crate::run::{RESULT, Recorded, SCENARIO, judge_run};
 use crate::scenario::{Surroundings, load_file};
 use clap::Args;
 use serde_json::Value;
@@ -25,11 +25,8 @@ impl Check {
         let scenario = load_file(&scenario_file, &Surroundings::Recorded)?;
         let recorded = read_result(&self.run)?;
         let stable = recorded.as_ref().map(|result| &result["stable"]);
-        let seed = stable.and_then(|stable| stable["seed"].as_u64());
-        let mutant = stable.and_then(|stable| stable["mutant"].as_str());
-        let outcome = judge_run(&scenario, seed.unwrap_or_default(), &self.run);
-        let mut outcome = outcome.map_err(Failure::usage)?;
-        outcome.mutant = mutant.map(str::to_owned);
+        let outcome = judge_run(&scenario, &facts(stable), &self.run);
+        let outcome = outcome.map_err(Failure::usage)?;
         print!("{}", terminal::screen(&outcome, wants_color()));
         match stable {
             None => println!("the run ended before it wrote a result"),
@@ -42,6 +39,21 @@ impl Check {
             Some(_) => println!("the same as recorded in {RESULT}"),
         }
         Ok(outcome.verdict().into())
+    }
+}
+
+/// What cannot be read off the evidence.
+fn facts(stable: Option<&Value>) -> Recorded {
+    let Some(stable) = stable else {
+        return Recorded::default();
+    };
+    let unfinished = stable["unfinished"].as_array().into_iter().flatten();
+    Recorded {
+        seed: stable["seed"].as_u64().unwrap_or_default(),
+        mutant: stable["mutant"].as_str().map(str::to_owned),
+        unfinished: unfinished
+            .filter_map(|name| Some(name.as_str()?.to_owned()))
+            .collect(),
     }
 }
 

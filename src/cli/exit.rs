@@ -111,7 +111,6 @@ fn run_exit(error: &RunError) -> Exit {
     match error {
         RunError::Interrupted => Exit::Interrupted,
         RunError::Cluster(error) => cluster_exit(error),
-        RunError::Topology(_) => Exit::Usage,
         _ => Exit::Harness,
     }
 }

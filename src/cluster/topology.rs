@@ -12,6 +12,17 @@ pub struct Topology {
     /// The folder of the file: build contexts are relative to it.
     pub folder: PathBuf,
     pub services: BTreeMap<String, Service>,
+    /// From the worker's FENCEPOST_RESOURCE.
+    pub resource: Endpoint,
+    /// From the worker's FENCEPOST_ENDPOINTS.
+    pub lock_servers: Vec<Endpoint>,
+}
+
+/// A service and its port on the cluster's network: `redis:6379`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    pub node: String,
+    pub port: u16,
 }
 
 #[derive(Clone, Debug)]
@@ -44,6 +55,7 @@ pub enum TopologyError {
 }
 
 const READY_LABEL: &str = "fencepost.ready";
+const WORKER: &str = "worker";
 
 impl Topology {
     pub fn load(path: &Path) -> Result<Topology, TopologyError> {
@@ -58,8 +70,13 @@ impl Topology {
         let root = yaml::parse(path, text)?;
         let folder = path.parent().unwrap_or(Path::new(".")).to_owned();
         let mut report = Report::new(path);
-        let services = read_services(&root, &folder, &mut report);
-        report.finish(services.map(|services| Topology { folder, services }))
+        let topology = read_topology(&root, folder, &mut report);
+        report.finish(topology)
+    }
+
+    /// The template that every worker of a scenario is started from.
+    pub fn worker(&self) -> &Service {
+        &self.services[WORKER]
     }
 
     /// Every topology of a folder, by name.
@@ -69,15 +86,25 @@ impl Topology {
             source,
         };
         let mut all = BTreeMap::new();
+        let mut complaints = Vec::new();
         for entry in std::fs::read_dir(folder).map_err(unreadable)? {
             let path = entry.map_err(unreadable)?.path();
             if path.extension().is_some_and(|ext| ext == "yml")
                 && let Some(stem) = path.file_stem()
             {
-                all.insert(stem.to_string_lossy().into_owned(), Topology::load(&path)?);
+                match Topology::load(&path) {
+                    Ok(topology) => {
+                        all.insert(stem.to_string_lossy().into_owned(), topology);
+                    }
+                    Err(TopologyError::Invalid(invalid)) => complaints.extend(invalid.lines),
+                    Err(unreadable) => return Err(unreadable),
+                }
             }
         }
-        Ok(all)
+        match complaints.is_empty() {
+            true => Ok(all),
+            false => Err(InvalidFile { lines: complaints }.into()),
+        }
     }
 
     /// The services that every scenario on this topology starts.
@@ -86,21 +113,65 @@ impl Topology {
     }
 }
 
-fn read_services(
-    root: &Node,
-    folder: &Path,
-    report: &mut Report,
-) -> Option<BTreeMap<String, Service>> {
+fn read_topology(root: &Node, folder: PathBuf, report: &mut Report) -> Option<Topology> {
     let mut fields = Fields::of(root, "the topology (see compose/README.md)", report)?;
-    let services = fields.required("services", report);
+    let node = fields.required("services", report);
     fields.finish(report);
-    let mut all = BTreeMap::new();
-    for (name, node) in services?.map("the services by name", report)? {
-        if let Some(service) = read_service(name, node, folder, report) {
-            all.insert(name.value.clone(), service);
+    let node = node?;
+    let mut services = BTreeMap::new();
+    for (name, node) in node.map("the services by name", report)? {
+        if let Some(service) = read_service(name, node, &folder, report) {
+            services.insert(name.value.clone(), service);
         }
     }
-    Some(all)
+    let Some(worker) = services.get(WORKER).filter(|worker| worker.template) else {
+        let message = format!("a topology needs a service `{WORKER}` with `profiles`");
+        report.add(node.place, message);
+        return None;
+    };
+    let setting = |name: &str| {
+        let endpoints = worker.environment.get(name)?.split(',');
+        let endpoints = endpoints.map(|text| endpoint(text, &services));
+        let endpoints = endpoints.collect::<Option<Vec<_>>>();
+        endpoints.filter(|endpoints| !endpoints.is_empty())
+    };
+    let (resource, lock_servers) = (
+        setting("FENCEPOST_RESOURCE"),
+        setting("FENCEPOST_ENDPOINTS"),
+    );
+    for (name, found) in [
+        ("FENCEPOST_RESOURCE", &resource),
+        ("FENCEPOST_ENDPOINTS", &lock_servers),
+    ] {
+        if found.is_none() {
+            let message = format!(
+                "the environment of `{WORKER}` needs {name}: SERVICE:PORT of a service here that publishes this port"
+            );
+            report.add(node.place, message);
+        }
+    }
+    Some(Topology {
+        folder,
+        resource: resource?.into_iter().next()?,
+        lock_servers: lock_servers?,
+        services,
+    })
+}
+
+/// `redis:6379`, or the same as a URL; the harness itself has to reach it too.
+fn endpoint(text: &str, services: &BTreeMap<String, Service>) -> Option<Endpoint> {
+    let text = text
+        .trim()
+        .trim_start_matches("http://")
+        .trim_end_matches('/');
+    let (node, port) = text.split_once(':')?;
+    let port = port.parse().ok()?;
+    let published = services.get(node)?.ports.iter();
+    let mut published = published.filter(|published| published.container == port);
+    published.next().map(|_| Endpoint {
+        node: node.to_owned(),
+        port,
+    })
 }
 
 fn read_service(
@@ -201,14 +272,23 @@ fn parse_port(text: &str) -> Option<Port> {
 mod tests {
     use super::*;
 
+    const WORKERS: &str = "  worker:\n    image: w\n    profiles: [workers]\n    environment: { FENCEPOST_ENDPOINTS: 'redis:6379', FENCEPOST_RESOURCE: 'http://store:80' }\n  store: { image: s, ports: ['127.0.0.1:8000:80'] }\n";
+
+    /// A topology whose redis is written as given.
+    fn with_redis(redis: &str) -> String {
+        format!("services:\n  redis:\n{redis}{WORKERS}")
+    }
+
     fn complaints(text: &str) -> Vec<String> {
         Topology::parse(Path::new("t.yml"), text).unwrap_err().lines
     }
 
     #[test]
     fn a_service_is_read_with_what_the_harness_needs() {
-        let text = "services:\n  redis:\n    image: x\n    ports: ['127.0.0.1::6379']\n    labels: { fencepost.ready: Ready }\n  w: { image: y, profiles: [workers] }\n";
-        let topology = Topology::parse(Path::new("t.yml"), text).unwrap();
+        let redis = "    image: x\n    ports: ['127.0.0.1::6379']\n    labels: { fencepost.ready: Ready }\n";
+        let topology = Topology::parse(Path::new("t.yml"), &with_redis(redis)).unwrap();
+        assert_eq!(topology.resource.node, "store");
+        assert_eq!(topology.lock_servers[0].port, 6379);
         let redis = &topology.services["redis"];
         assert_eq!(redis.ready.as_deref(), Some("Ready"));
         assert_eq!(
@@ -219,13 +299,14 @@ mod tests {
             }]
         );
         let started: Vec<_> = topology.started().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(started, ["redis"]);
+        assert_eq!(started, ["redis", "store"]);
     }
 
     #[test]
     fn keys_outside_the_subset_are_refused_by_name() {
-        let lines = complaints("services:\n  redis:\n    image: x\n    privileged: true\n");
-        assert_eq!(lines.len(), 1);
+        let redis = "    image: x\n    privileged: true\n    ports: ['127.0.0.1::6379']\n";
+        let lines = complaints(&with_redis(redis));
+        assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].starts_with("t.yml:4:5: unknown key"), "{lines:?}");
         assert!(lines[0].contains("privileged"));
     }
@@ -233,8 +314,17 @@ mod tests {
     #[test]
     fn nothing_is_published_but_on_loopback() {
         for port in ["6379:6379", "0.0.0.0:1:2", "6379", "127.0.0.1:0:70000"] {
-            let text = format!("services:\n  r: {{ image: x, ports: ['{port}'] }}\n");
-            assert!(complaints(&text)[0].contains("loopback only"), "{port}");
+            let redis = format!("    image: x\n    ports: ['{port}']\n");
+            let lines = complaints(&with_redis(&redis)).join("\n");
+            assert!(lines.contains("loopback only"), "{port}: {lines}");
         }
+    }
+
+    #[test]
+    fn workers_need_a_template_that_says_where_everything_is() {
+        let lines = complaints("services:\n  redis: { image: x }\n");
+        assert!(lines[0].contains("needs a service `worker`"), "{lines:?}");
+        let lines = complaints(&with_redis("    image: x\n"));
+        assert!(lines[0].contains("needs FENCEPOST_ENDPOINTS"), "{lines:?}");
     }
 }

@@ -11,6 +11,8 @@ pub struct RunRecord {
     /// A defect that was switched on in a test build, by name.
     pub mutant: Option<String>,
     pub cases: Vec<CaseResult>,
+    /// Cases that were to run and have no result: not yet, or not any more.
+    pub unfinished: Vec<String>,
     /// Versions, kernel, image ids.
     pub environment: BTreeMap<String, String>,
     pub folder: PathBuf,
@@ -44,9 +46,12 @@ pub struct CaseNotes {
 }
 
 impl RunRecord {
-    /// The worst of all cases: false beats unknown beats true.
+    /// The worst of all cases: false beats unknown beats true. What did not
+    /// finish is unknown.
     pub fn verdict(&self) -> Outcome {
-        let worst = self.cases.iter().map(|case| case.verdict.outcome).min();
+        let unfinished = self.unfinished.iter().map(|_| Outcome::Inconclusive);
+        let finished = self.cases.iter().map(|case| case.verdict.outcome);
+        let worst = finished.chain(unfinished).min();
         worst.unwrap_or(Outcome::Inconclusive)
     }
 }

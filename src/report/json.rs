@@ -24,6 +24,7 @@ pub fn stable(run: &RunRecord) -> Value {
         "mutant": run.mutant,
         "verdict": run.verdict(),
         "cases": by_case(run, stable_case),
+        "unfinished": run.unfinished,
     })
 }
 

@@ -11,6 +11,9 @@ pub fn screen(run: &RunRecord, color: bool) -> String {
     for case in &run.cases {
         case_screen(&mut text, case, color);
     }
+    for case in &run.unfinished {
+        let _ = writeln!(text, "{case}: did not finish\n");
+    }
     let as_expected = |case: &&CaseResult| case.verdict.outcome == Outcome::AsExpected;
     let _ = writeln!(
         text,
@@ -18,7 +21,7 @@ pub fn screen(run: &RunRecord, color: bool) -> String {
         run.scenario,
         paint(run.verdict(), color),
         run.cases.iter().filter(as_expected).count(),
-        run.cases.len(),
+        run.cases.len() + run.unfinished.len(),
     );
     if let Some(mutant) = &run.mutant {
         let _ = writeln!(text, "with the defect `{mutant}` switched on");

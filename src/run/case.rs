@@ -1,6 +1,6 @@
 //! One case on a cluster of its own, from nothing to nothing.
 
-use super::collect::collect;
+use super::collect::{collect, save_logs};
 use super::drive::{Drive, Happening};
 use super::evidence::Evidence;
 use super::judge::judge_case;
@@ -26,6 +26,8 @@ use tokio_util::sync::CancellationToken;
 /// Happenings that may wait; whoever reports more is slowed down.
 const WAITING_HAPPENINGS: usize = 1024;
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
+/// Shown of a service that ended in the middle of a run.
+const LAST_LINES: usize = 8;
 
 /// Runs a case. Healing and removal are on every way out, and what goes wrong
 /// with them is said beside what went wrong before.
@@ -39,7 +41,7 @@ pub async fn run_case(
 ) -> Result<CaseResult, RunError> {
     let task = progress.begin(&format!("{} {}", request.scenario.name, case.name));
     let evidence = Arc::new(Evidence::create(folder.case(&case.name))?);
-    let nodes = CaseNodes::new(request, case)?;
+    let nodes = CaseNodes::new(request, case);
     let mut clock = Phases::default();
 
     task.detail("starting");
@@ -68,8 +70,20 @@ pub async fn run_case(
             let collected = clock.time("collect", stop_at(interrupt, collecting)).await;
             collected.map(|()| notes)
         }
-        Err(error) => Err(error),
+        Err(RunError::Interrupted) => Err(RunError::Interrupted),
+        Err(error) => {
+            save_logs(&nodes, &cluster, &evidence).await;
+            Err(with_last_lines(error, &cluster).await)
+        }
     };
+    if let Err(error) = &collected {
+        // A disk that is full has been reported already.
+        let _ = evidence.notes(&CaseNotes {
+            workers: nodes.worker_names(),
+            gaps: vec![error.to_string()],
+            ..CaseNotes::default()
+        });
+    }
     // Whoever interrupts wants it gone, also what was to be kept.
     let keep = request.keep && !matches!(collected, Err(RunError::Interrupted));
     task.detail("removing");
@@ -137,7 +151,8 @@ impl Stage<'_> {
             observers.push(observer);
             versions.insert(server.node.clone(), version);
         }
-        let follower = tokio::spawn(follow(resource, send.clone()));
+        let node = self.nodes.resource.node.clone();
+        let follower = tokio::spawn(follow(node, resource, send.clone()));
         let mut workers = Workers::default();
         for (node, console) in self.nodes.workers.iter().zip(consoles) {
             workers.add(&node.name, console, send.clone());
@@ -157,7 +172,7 @@ impl Stage<'_> {
             gaps.extend(observer.stop().await);
         }
         Ok(CaseNotes {
-            workers: self.nodes.workers.iter().map(|w| w.name.clone()).collect(),
+            workers: self.nodes.worker_names(),
             gaps,
             versions,
             ..CaseNotes::default()
@@ -186,8 +201,8 @@ impl Stage<'_> {
 }
 
 /// The resource's log, row by row as it grows.
-async fn follow(resource: ResourceClient, happenings: mpsc::Sender<Happening>) {
-    let ended = |reason: String| Happening::ResourceEnded(reason);
+async fn follow(node: String, resource: ResourceClient, happenings: mpsc::Sender<Happening>) {
+    let ended = |reason: String| Happening::ServiceEnded { node, reason };
     let last = match resource.follow().await {
         Err(error) => ended(error.to_string()),
         Ok(rows) => {
@@ -207,6 +222,20 @@ async fn follow(resource: ResourceClient, happenings: mpsc::Sender<Happening>) {
     };
     // Nobody listens any more once the case is over.
     let _ = happenings.send(last).await;
+}
+
+/// A service that ended says why in its log, if anywhere.
+async fn with_last_lines(error: RunError, cluster: &Arc<dyn Cluster>) -> RunError {
+    let RunError::ServiceEnded { what, log } = error else {
+        return error;
+    };
+    let printed = cluster.logs(&what).await.unwrap_or_default();
+    let lines: Vec<&str> = printed.lines().collect();
+    let from = lines.len().saturating_sub(LAST_LINES);
+    let log = lines[from..]
+        .iter()
+        .fold(log, |log, line| format!("{log}\n    {line}"));
+    RunError::ServiceEnded { what, log }
 }
 
 fn both<T>(first: Result<T, RunError>, then: Result<(), RunError>) -> Result<T, RunError> {

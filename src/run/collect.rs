@@ -70,7 +70,7 @@ async fn ask_resource(
 }
 
 /// Logs help people and decide nothing, so one that cannot be had is not an error.
-async fn save_logs(nodes: &CaseNodes, cluster: &Arc<dyn Cluster>, evidence: &Evidence) {
+pub async fn save_logs(nodes: &CaseNodes, cluster: &Arc<dyn Cluster>, evidence: &Evidence) {
     let all = nodes.services.iter().chain(&nodes.workers);
     join_all(all.map(|node| async move {
         let text = cluster.logs(&node.name).await;

@@ -31,7 +31,10 @@ pub enum Happening {
         stderr: String,
     },
     Row(LogRow),
-    ResourceEnded(String),
+    ServiceEnded {
+        node: String,
+        reason: String,
+    },
 }
 
 /// One closed gate: which worker stands at it, and in which round.
@@ -141,9 +144,9 @@ impl Drive<'_> {
                     state.gaps.push(gap.trim_end_matches([' ', ':']).to_owned());
                 }
             }
-            Happening::ResourceEnded(reason) => {
+            Happening::ServiceEnded { node, reason } => {
                 return Err(RunError::ServiceEnded {
-                    what: "the resource".to_owned(),
+                    what: node,
                     log: reason,
                 });
             }

@@ -42,6 +42,12 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
+    /// Whether there will be a place for results, before anything takes its time.
+    pub fn check(results: &Path, scenario: &str) -> Result<(), FolderError> {
+        let parent = results.join(scenario);
+        fs::create_dir_all(&parent).map_err(write_failed(&parent))
+    }
+
     pub fn create(
         results: &Path,
         scenario: &str,
@@ -78,7 +84,9 @@ impl RunFolder {
     }
 
     fn point_latest(&self, parent: &Path) -> Result<(), FolderError> {
-        let (latest, new) = (parent.join("latest"), parent.join(".latest.new"));
+        let latest = parent.join("latest");
+        // Runs side by side must not trip over each other's links.
+        let new = parent.join(format!(".latest.{}", std::process::id()));
         let target = self.path.file_name().unwrap_or_default();
         let _ = fs::remove_file(&new);
         std::os::unix::fs::symlink(target, &new).map_err(write_failed(&new))?;

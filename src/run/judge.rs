@@ -10,19 +10,35 @@ use std::path::Path;
 use std::time::Instant;
 
 /// A recorded run, judged again from its files alone.
-pub fn judge_run(scenario: &Scenario, seed: u64, folder: &Path) -> Result<RunRecord, FolderError> {
-    let recorded = |case: &&Case| folder.join(&case.name).is_dir();
-    let cases = scenario.cases.iter().filter(recorded);
+pub fn judge_run(
+    scenario: &Scenario,
+    recorded: &Recorded,
+    folder: &Path,
+) -> Result<RunRecord, FolderError> {
+    let is_there = |case: &&Case| folder.join(&case.name).is_dir();
+    let cases = scenario.cases.iter().filter(is_there);
     let cases = cases.map(|case| judge_case(case, &folder.join(&case.name)));
+    let cases = cases.collect::<Result<Vec<_>, _>>()?;
+    let judged = |name: &String| cases.iter().any(|case| case.name == *name);
+    let unfinished = recorded.unfinished.iter().filter(|name| !judged(name));
     Ok(RunRecord {
         scenario: scenario.name.clone(),
         scenario_hash: scenario.hash(),
-        seed,
-        mutant: None,
-        cases: cases.collect::<Result<_, _>>()?,
+        seed: recorded.seed,
+        mutant: recorded.mutant.clone(),
+        unfinished: unfinished.cloned().collect(),
+        cases,
         environment: BTreeMap::new(),
         folder: folder.to_owned(),
     })
+}
+
+/// What only the recorded result knows about a run.
+#[derive(Default)]
+pub struct Recorded {
+    pub seed: u64,
+    pub mutant: Option<String>,
+    pub unfinished: Vec<String>,
 }
 
 pub fn judge_case(case: &Case, folder: &Path) -> Result<CaseResult, FolderError> {

@@ -16,12 +16,12 @@ mod time_stamp;
 mod workers;
 
 pub use folder::{FolderError, RESULT, RunFolder, SCENARIO, to_json};
-pub use judge::judge_run;
+pub use judge::{Recorded, judge_run};
 
 use crate::cluster::{ClusterError, Runtime, Topology};
 use crate::model::RunRecord;
 use crate::progress::Progress;
-use crate::scenario::Scenario;
+use crate::scenario::{Case, Scenario};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use tokio_util::sync::CancellationToken;
@@ -52,8 +52,6 @@ pub enum RunError {
     ServiceEnded { what: String, log: String },
     #[error("the resource could not be asked for {what}: {reason}")]
     Resource { what: String, reason: String },
-    #[error("compose topology: {0}")]
-    Topology(String),
     #[error("{first}\nand then, cleaning up: {then}")]
     AndThen {
         first: Box<RunError>,
@@ -69,26 +67,34 @@ pub async fn run(
     progress: &dyn Progress,
     interrupt: &CancellationToken,
 ) -> Result<RunRecord, RunError> {
-    let environment = stop_at(interrupt, prepare(request, runtime, progress)).await?;
     let scenario = request.scenario;
+    RunFolder::check(&request.results, &scenario.name)?;
+    let environment = stop_at(interrupt, prepare(request, runtime, progress)).await?;
     let folder = RunFolder::create(
         &request.results,
         &scenario.name,
         request.seed,
         &scenario.text,
     )?;
+    let chosen = scenario.cases.iter();
+    let chosen: Vec<&Case> = chosen
+        .filter(|case| request.case.is_none_or(|only| only == case.name))
+        .collect();
     let mut record = RunRecord {
         scenario: scenario.name.clone(),
         scenario_hash: scenario.hash(),
         seed: request.seed,
         mutant: request.mutant.clone(),
         cases: Vec::new(),
+        unfinished: chosen.iter().map(|case| case.name.clone()).collect(),
         environment,
         folder: folder.path.clone(),
     };
-    let chosen = |name: &str| request.case.is_none_or(|only| only == name);
-    for case in scenario.cases.iter().filter(|case| chosen(&case.name)) {
+    // From the start there is a result, and it says what has not been done.
+    folder.write(RESULT, &to_json(&crate::report::json::result(&record)))?;
+    for case in chosen {
         let ran = case::run_case(request, case, &folder, runtime, progress, interrupt).await?;
+        record.unfinished.retain(|name| *name != case.name);
         record.cases.push(ran);
         folder.write(RESULT, &to_json(&crate::report::json::result(&record)))?;
     }

@@ -1,21 +1,11 @@
 //! From topology and scenario to the nodes of one case.
 
-use super::{RunError, RunRequest};
+use super::RunRequest;
 use crate::cluster::NodeSpec;
-use crate::cluster::topology::Service;
+use crate::cluster::topology::{Endpoint, Service};
 use crate::model::{Fence, Gate};
 use crate::scenario::{Case, Worker};
 use std::collections::BTreeMap;
-
-const RESOURCE: &str = "resource";
-const WORKER_TEMPLATE: &str = "worker";
-
-/// A service and its port on the cluster's network: `redis:6379`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Endpoint {
-    pub node: String,
-    pub port: u16,
-}
 
 /// Everything that one case starts, and where its parts talk to each other.
 pub struct CaseNodes {
@@ -26,42 +16,31 @@ pub struct CaseNodes {
 }
 
 impl CaseNodes {
-    pub fn new(request: &RunRequest<'_>, case: &Case) -> Result<CaseNodes, RunError> {
+    pub fn new(request: &RunRequest<'_>, case: &Case) -> CaseNodes {
         let topology = request.topology;
-        let template = topology.services.get(WORKER_TEMPLATE).ok_or_else(|| {
-            RunError::Topology(format!(
-                "there is no service `{WORKER_TEMPLATE}` to start workers from"
-            ))
-        })?;
-        let setting = |name: &str| {
-            let value = template.environment.get(name);
-            value
-                .ok_or_else(|| RunError::Topology(format!("the worker's environment needs {name}")))
-        };
-        let resource = endpoint(setting("FENCEPOST_RESOURCE")?.trim_start_matches("http://"))?;
-        let lock_servers = setting("FENCEPOST_ENDPOINTS")?
-            .split(',')
-            .map(endpoint)
-            .collect::<Result<_, _>>()?;
         let services = topology.started().map(|(name, service)| {
             let mut node = node(name, service);
-            if name == RESOURCE {
-                node.environment
-                    .extend(resource_settings(request, case.fence));
+            if *name == topology.resource.node {
+                let settings = resource_settings(request, case.fence);
+                node.environment.extend(settings);
             }
             node
         });
         let workers = request.scenario.workers.iter().map(|worker| {
-            let mut node = node(&worker.name, template);
+            let mut node = node(&worker.name, topology.worker());
             node.environment.extend(worker_settings(request, worker));
             node
         });
-        Ok(CaseNodes {
+        CaseNodes {
             services: services.collect(),
             workers: workers.collect(),
-            resource,
-            lock_servers,
-        })
+            resource: topology.resource.clone(),
+            lock_servers: topology.lock_servers.clone(),
+        }
+    }
+
+    pub fn worker_names(&self) -> Vec<String> {
+        self.workers.iter().map(|node| node.name.clone()).collect()
     }
 }
 
@@ -74,16 +53,6 @@ fn node(name: &str, service: &Service) -> NodeSpec {
         ports: service.ports.clone(),
         ready: service.ready.clone(),
     }
-}
-
-fn endpoint(text: &str) -> Result<Endpoint, RunError> {
-    let parsed = text.trim().split_once(':').and_then(|(node, port)| {
-        Some(Endpoint {
-            node: node.to_owned(),
-            port: port.parse().ok()?,
-        })
-    });
-    parsed.ok_or_else(|| RunError::Topology(format!("`{text}` is not SERVICE:PORT")))
 }
 
 fn resource_settings(request: &RunRequest<'_>, fence: Fence) -> Vec<(String, String)> {

@@ -2,8 +2,8 @@
 
 use super::RunError;
 use super::evidence::Evidence;
-use super::nodes::Endpoint;
 use crate::cluster::Cluster;
+use crate::cluster::topology::Endpoint;
 use crate::dlock::observe_redis;
 use std::sync::Arc;
 use std::time::Duration;

@@ -58,11 +58,12 @@ impl DockerCluster {
             labels: Some(cluster.labels.for_network()),
             ..Default::default()
         };
-        call(
-            "create the run's network",
-            engine.docker().create_network(request),
-        )
-        .await?;
+        let created = engine.docker().create_network(request);
+        if let Err(error) = call("create the run's network", created).await {
+            // An engine that answered too late may have made it all the same.
+            let _ = cluster.remove().await;
+            return Err(error);
+        }
         Ok(cluster)
     }
 

@@ -1,7 +1,7 @@
 //! Removing what is ours: one run's things, or what dead runs left behind.
 //! Everything is found by its labels, so nothing else is ever touched.
 
-use super::engine::{Engine, call, failed, is_not_found, label_filter};
+use super::engine::{Engine, call, is_not_found, label_filter};
 use super::labels;
 use crate::cluster::{ClusterError, Owner};
 use bollard::errors::Error;
@@ -140,19 +140,18 @@ async fn remove(engine: &Engine, found: &Found) -> Result<(), ClusterError> {
 
 async fn remove_network(engine: &Engine, name: &str) -> Result<(), ClusterError> {
     let what = format!("remove the network {name}");
-    let mut last = None;
-    for _ in 0..NETWORK_TRIES {
-        match gone_is_fine(engine.docker().remove_network(name)).await {
-            Ok(()) => return Ok(()),
-            Err(error) => last = Some(error),
+    let removed = async {
+        let mut last = Ok(());
+        for _ in 0..NETWORK_TRIES {
+            last = gone_is_fine(engine.docker().remove_network(name)).await;
+            if last.is_ok() {
+                return last;
+            }
+            tokio::time::sleep(NETWORK_PAUSE).await;
         }
-        tokio::time::sleep(NETWORK_PAUSE).await;
-    }
-    Err(
-        last.map_or(ClusterError::LeftBehind(vec![name.to_owned()]), |error| {
-            failed(&what, &error)
-        }),
-    )
+        last
+    };
+    call(&what, removed).await
 }
 
 /// Somebody else (a second sweep, `docker rm`) may have been faster, or the

@@ -28,9 +28,12 @@ impl Context {
         let mut files = BTreeMap::new();
         for entry in std::fs::read_dir(folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
-            if let (true, Some(name)) = (path.is_file(), path.file_name()) {
-                files.insert(PathBuf::from(name), std::fs::read(&path).map_err(failed)?);
-            }
+            // A folder fails here, by name: contexts are flat.
+            let content = std::fs::read(&path).map_err(|error| ClusterError::Failed {
+                what: format!("read {}", path.display()),
+                reason: error.to_string(),
+            })?;
+            files.insert(path.file_name().unwrap_or_default().into(), content);
         }
         Ok(Context { files })
     }
@@ -47,6 +50,7 @@ impl Context {
         let mut hash = Sha256::new();
         for (path, content) in &self.files {
             hash.update(path.as_os_str().as_encoded_bytes());
+            hash.update((content.len() as u64).to_le_bytes());
             hash.update(content);
         }
         format!("{image}-{}", &format!("{:x}", hash.finalize())[..12])

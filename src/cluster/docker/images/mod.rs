@@ -64,7 +64,7 @@ pub async fn missing(engine: &Engine, topology: &Topology) -> Result<Vec<String>
     let mut missing = Vec::new();
     for service in topology.services.values() {
         let tag = match &service.build {
-            _ if service.image == OWN => own::pack()?.tag(),
+            _ if service.image == OWN => own_context(&topology.folder)?.tag(OWN),
             Some(context) => build::Context::read(context)?.tag(&service.image),
             None => service.image.clone(),
         };
@@ -80,18 +80,22 @@ async fn ensure_own(
     folder: &Path,
     progress: &dyn Progress,
 ) -> Result<String, ClusterError> {
-    let packed = own::pack()?;
-    let tag = packed.tag();
+    let context = own_context(folder)?;
+    let tag = context.tag(OWN);
     if let Some(id) = find(engine, &tag).await? {
         // Another build of this program may have moved the plain tag meanwhile.
         retag(engine, &tag, OWN).await?;
         return Ok(id);
     }
-    let context = build::Context::read(&folder.join("images/self"))?.with_root(packed.files);
     let id = build::build(engine, context, &tag, "self", None, progress).await?;
     retag(engine, &tag, OWN).await?;
     prune_own(engine).await?;
     Ok(id)
+}
+
+fn own_context(folder: &Path) -> Result<build::Context, ClusterError> {
+    let context = build::Context::read(&folder.join("images/self"))?;
+    Ok(context.with_root(own::pack()?))
 }
 
 async fn ensure_built(
