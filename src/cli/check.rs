@@ -1,4 +1,5 @@
 use super::exit::{Exit, Failure};
+use super::output;
 use super::progress::wants_color;
 use crate::report::{json, terminal};
 use crate::run::{RESULT, Recorded, SCENARIO, judge_run};
@@ -27,17 +28,17 @@ impl Check {
         let stable = recorded.as_ref().map(|result| &result["stable"]);
         let outcome = judge_run(&scenario, &facts(stable), &self.run);
         let outcome = outcome.map_err(Failure::usage)?;
-        print!("{}", terminal::screen(&outcome, wants_color()));
-        match stable {
-            None => println!("the run ended before it wrote a result"),
+        output::print(terminal::screen(&outcome, wants_color()))?;
+        output::line(match stable {
+            None => "the run ended before it wrote a result".to_owned(),
             Some(stable) if *stable != json::stable(&outcome) => {
-                println!(
+                format!(
                     "this differs from what {RESULT} says: {}",
                     stable["verdict"]
-                );
+                )
             }
-            Some(_) => println!("the same as recorded in {RESULT}"),
-        }
+            Some(_) => format!("the same as recorded in {RESULT}"),
+        })?;
         Ok(outcome.verdict().into())
     }
 }

@@ -1,4 +1,5 @@
 use super::exit::{Exit, Failure};
+use super::output;
 use crate::cluster::docker::Engine;
 use crate::cluster::docker::sweep::{self, Leftovers};
 use clap::Args;
@@ -18,10 +19,10 @@ impl Clean {
             removed.extend(sweep::remove_images(&engine).await?);
         }
         for name in &removed {
-            println!("removed {name}");
+            output::line(format_args!("removed {name}"))?;
         }
         if removed.is_empty() {
-            println!("nothing to remove");
+            output::line("nothing to remove")?;
         }
         Ok(Exit::AsExpected)
     }

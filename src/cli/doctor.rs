@@ -1,5 +1,6 @@
 use super::exit::{Exit, Failure};
 use super::home::Home;
+use super::output;
 use crate::cluster::docker::{Engine, images};
 
 /// One thing that a run needs or likes, and how it is here.
@@ -41,7 +42,7 @@ pub async fn execute(home: Result<Home, Failure>) -> Result<Exit, Failure> {
                 ("MISSING ", text)
             }
         };
-        println!("{mark}{}", text.replace('\n', "\n        "));
+        output::line(format_args!("{mark}{}", text.replace('\n', "\n        ")))?;
     }
     Ok(exit)
 }

@@ -1,6 +1,6 @@
 use super::exit::{Exit, Failure};
 use super::home::Home;
-use super::{interrupt, progress};
+use super::{interrupt, output, progress};
 use crate::cluster::docker::{Engine, images};
 use crate::run::RunError;
 
@@ -16,7 +16,7 @@ pub async fn execute(home: Home) -> Result<Exit, Failure> {
             ids = made => ids?,
         };
         for (name, id) in ids {
-            println!("{name}  {id}");
+            output::line(format_args!("{name}  {id}"))?;
         }
     }
     Ok(Exit::AsExpected)

@@ -1,5 +1,6 @@
 use super::exit::{Exit, Failure};
 use super::home::Home;
+use super::output;
 
 /// Each scenario with its hypothesis; one that is invalid is named, not hidden.
 pub fn execute(home: &Home) -> Result<Exit, Failure> {
@@ -9,12 +10,12 @@ pub fn execute(home: &Home) -> Result<Exit, Failure> {
         match library.load(&name, &around) {
             Ok(scenario) => {
                 let cases: Vec<&str> = scenario.cases.iter().map(|c| c.name.as_str()).collect();
-                println!("{name}  ({})", cases.join(", "));
-                println!("  {}", scenario.about);
+                output::line(format_args!("{name}  ({})", cases.join(", ")))?;
+                output::line(format_args!("  {}", scenario.about))?;
             }
             Err(error) => {
-                println!("{name}  invalid");
-                eprintln!("{error}");
+                output::line(format_args!("{name}  invalid"))?;
+                output::complain(&error);
                 exit = Exit::Usage;
             }
         }

@@ -8,6 +8,7 @@ mod home;
 mod images;
 mod interrupt;
 mod list;
+mod output;
 mod plan;
 mod progress;
 mod resource;
@@ -83,7 +84,7 @@ pub fn main() -> ExitCode {
     match dispatch(arguments) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            eprintln!("error: {failure}");
+            output::complain(format_args!("error: {failure}"));
             failure.exit.into()
         }
     }
@@ -97,7 +98,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Plan(command) => command.execute(&home()?),
         Command::Validate(command) => command.execute(&home()?),
         Command::Schema => {
-            println!("{:#}", crate::scenario::schema());
+            output::line(format_args!("{:#}", crate::scenario::schema()))?;
             Ok(Exit::AsExpected)
         }
         Command::Check(command) => command.execute(),

@@ -1,5 +1,6 @@
 use super::exit::{Exit, Failure};
 use super::home::Home;
+use super::output;
 use crate::scenario::plan;
 use clap::Args;
 
@@ -13,7 +14,7 @@ impl Plan {
     pub fn execute(self, home: &Home) -> Result<Exit, Failure> {
         let (scenario, topology) = home.load(&self.scenario)?;
         let services: Vec<String> = topology.started().map(|(name, _)| name.clone()).collect();
-        print!("{}", plan(&scenario, &services));
+        output::print(plan(&scenario, &services))?;
         Ok(Exit::AsExpected)
     }
 }

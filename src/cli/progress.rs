@@ -1,6 +1,7 @@
 //! Progress for people: bars on a terminal, plain lines elsewhere. All of it
 //! goes to stderr, so that stdout holds the result alone.
 
+use super::output;
 use crate::progress::{Progress, Task};
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use std::io::IsTerminal;
@@ -80,11 +81,11 @@ struct Line {
 
 impl Progress for Lines {
     fn say(&self, line: &str) {
-        eprintln!("{line}");
+        output::complain(line);
     }
 
     fn begin(&self, what: &str) -> Box<dyn Task> {
-        eprintln!("{what} …");
+        output::complain(format_args!("{what} …"));
         Box::new(Line {
             what: what.to_owned(),
             started: Instant::now(),
@@ -97,7 +98,7 @@ impl Task for Line {
     fn detail(&self, _detail: &str) {}
 
     fn finish(&self, result: &str) {
-        eprintln!("{}", ended(&self.what, result, self.started));
+        output::complain(ended(&self.what, result, self.started));
     }
 }
 

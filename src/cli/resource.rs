@@ -1,4 +1,5 @@
 use super::exit::{Exit, Failure};
+use super::output;
 use crate::model::Fence;
 use crate::resource::{self, Config};
 use clap::Args;
@@ -43,8 +44,13 @@ impl Resource {
                 _ = terminate.recv() => {}
             }
         };
-        println!("resource listening on {address}, fence {}", self.fence);
-        let served = resource::serve(listener, self.config()?, shutdown).await;
+        let resource = resource::open(self.config()?).map_err(Failure::harness)?;
+        // The harness takes this line for readiness, so nothing that can fail comes after it.
+        output::line(format_args!(
+            "resource listening on {address}, fence {}",
+            self.fence
+        ))?;
+        let served = resource.serve(listener, shutdown).await;
         served.map_err(Failure::harness)?;
         Ok(Exit::AsExpected)
     }

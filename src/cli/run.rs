@@ -1,9 +1,10 @@
 use super::exit::{Exit, Failure};
 use super::home::Home;
-use super::{interrupt, progress};
-use crate::cluster::Topology;
+use super::{interrupt, output, progress};
 use crate::cluster::docker::DockerRuntime;
+use crate::cluster::{Runtime, Topology};
 use crate::model::{Outcome, RunRecord};
+use crate::progress::Progress;
 use crate::report::terminal;
 use crate::run::{self, RunError, RunRequest};
 use crate::scenario::Scenario;
@@ -11,6 +12,7 @@ use crate::yaml::suggestion;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use tokio_util::sync::CancellationToken;
 
 #[derive(Args)]
 pub struct Run {
@@ -48,12 +50,39 @@ impl Run {
         let progress = progress::for_this_output();
         let runtime = DockerRuntime::connect().await?;
         let mut tally = Tally::default();
+        let ended = self
+            .run_all(
+                &home,
+                &scenarios,
+                &runtime,
+                progress.as_ref(),
+                &interrupt,
+                &mut tally,
+            )
+            .await;
+        if self.repeat > 1 {
+            output::print(tally.table())?;
+        }
+        ended?;
+        Ok(tally.worst().into())
+    }
+
+    async fn run_all(
+        &self,
+        home: &Home,
+        scenarios: &[(Scenario, Topology)],
+        runtime: &dyn Runtime,
+        progress: &dyn Progress,
+        interrupt: &CancellationToken,
+        tally: &mut Tally,
+    ) -> Result<(), Failure> {
         for _ in 0..self.repeat {
-            for (scenario, topology) in &scenarios {
-                let request = self.request(&home, scenario, topology);
-                let outcome = run::run(&request, &runtime, progress.as_ref(), &interrupt).await?;
-                if self.repeat == 1 {
-                    print!("{}", terminal::screen(&outcome, progress::wants_color()));
+            for (scenario, topology) in scenarios {
+                let request = self.request(home, scenario, topology);
+                let outcome = run::run(&request, runtime, progress, interrupt).await?;
+                // Of many good runs a line in the tally is enough.
+                if self.repeat == 1 || outcome.verdict() != Outcome::AsExpected {
+                    output::print(terminal::screen(&outcome, progress::wants_color()))?;
                 }
                 tally.add(&outcome);
                 // Too late to stop this run, and in time for what would follow it.
@@ -62,10 +91,7 @@ impl Run {
                 }
             }
         }
-        if self.repeat > 1 {
-            print!("{}", tally.table());
-        }
-        Ok(tally.worst().into())
+        Ok(())
     }
 
     fn load(&self, home: &Home) -> Result<Vec<(Scenario, Topology)>, Failure> {

@@ -1,5 +1,6 @@
 use super::exit::{Exit, Failure};
 use super::home::Home;
+use super::output;
 use crate::cluster::Topology;
 use crate::scenario::{Surroundings, load_file};
 use crate::yaml::{self, Node, Value};
@@ -28,9 +29,9 @@ impl Validate {
         let mut exit = Exit::AsExpected;
         for file in &files {
             match check(file, &around) {
-                Ok(what) => println!("{}: ok ({what})", file.display()),
+                Ok(what) => output::line(format_args!("{}: ok ({what})", file.display()))?,
                 Err(error) => {
-                    eprintln!("{error}");
+                    output::complain(&error);
                     exit = Exit::Usage;
                 }
             }

@@ -1,4 +1,5 @@
 use super::exit::{Exit, Failure};
+use super::output;
 use crate::worker::{self, WorkerEnd, WorkerTask};
 
 /// On a runtime of one thread: an injected pause then stops everything.
@@ -9,7 +10,11 @@ pub fn execute(task: WorkerTask) -> Result<Exit, Failure> {
         .map_err(Failure::harness)?;
     match runtime.block_on(worker::run(task)) {
         Ok(WorkerEnd::Done) => Ok(Exit::AsExpected),
-        Ok(WorkerEnd::Stopped) => Ok(Exit::Inconclusive),
+        Ok(WorkerEnd::Stopped) => {
+            output::complain("stopped before it was done: its stdin ended, or it was asked to end");
+            Ok(Exit::Inconclusive)
+        }
+        Err(error) if error.is_usage() => Err(Failure::usage(error)),
         Err(error) => Err(Failure::harness(error)),
     }
 }

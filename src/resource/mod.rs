@@ -94,65 +94,69 @@ pub enum ResourceError {
     Stuck,
 }
 
-/// Serves until `shutdown` is ready, then lets requests under way end.
-///
-/// An error means that the disk failed: the caller must end the process
-/// without another attempt, and may print the error as it is.
-pub async fn serve(
-    listener: TcpListener,
-    config: Config,
-    shutdown: impl Future<Output = ()>,
-) -> Result<(), ResourceError> {
+/// A resource whose log has been read back: it is ready to be served.
+pub struct Opened {
+    log: Log,
+    state: State,
+}
+
+/// Reads the log back. This blocks, and may: nothing is served before.
+pub fn open(config: Config) -> Result<Opened, ResourceError> {
     let mut state = State::new(config.fence);
     #[cfg(debug_assertions)]
     state.misbehave(config.mutant);
-    // This blocks, and may: nothing is served before the log has been read.
     let log = Log::open(&config.data_dir, |row| state.replay(row))?;
-    serve_log(listener, log, state, shutdown).await
+    Ok(Opened { log, state })
 }
 
-async fn serve_log(
-    listener: TcpListener,
-    log: Log,
-    state: State,
-    shutdown: impl Future<Output = ()>,
-) -> Result<(), ResourceError> {
-    let metrics = Arc::new(Metrics::new(state.fence()));
-    let log_path = log.path().to_owned();
-    let (committer, mut thread) =
-        CommitThread::start(log, state, metrics.clone()).map_err(ResourceError::Thread)?;
-    let stopping = CancellationToken::new();
-    let router = http::router(http::App {
-        committer: committer.clone(),
-        metrics,
-        log_path,
-        stopping: stopping.clone(),
-    });
-    // A socket that refuses TCP_NODELAY still works, only slower.
-    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-    let server = axum::serve(listener, router)
-        .with_graceful_shutdown(stopping.clone().cancelled_owned())
-        .into_future();
-    let mut server = pin!(server);
-    // Streams that follow the log end with this, however `serve` is left.
-    let _stop = stopping.clone().drop_guard();
+impl Opened {
+    /// Serves until `shutdown` is ready, then lets requests under way end.
+    ///
+    /// An error means that the disk failed: the caller must end the process
+    /// without another attempt, and may print the error as it is.
+    pub async fn serve(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), ResourceError> {
+        let Opened { log, state } = self;
+        let metrics = Arc::new(Metrics::new(state.fence()));
+        let log_path = log.path().to_owned();
+        let (committer, mut thread) =
+            CommitThread::start(log, state, metrics.clone()).map_err(ResourceError::Thread)?;
+        let stopping = CancellationToken::new();
+        let router = http::router(http::App {
+            committer: committer.clone(),
+            metrics,
+            log_path,
+            stopping: stopping.clone(),
+        });
+        // A socket that refuses TCP_NODELAY still works, only slower.
+        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
+        let server = axum::serve(listener, router)
+            .with_graceful_shutdown(stopping.clone().cancelled_owned())
+            .into_future();
+        let mut server = pin!(server);
+        // Streams that follow the log end with this, however `serve` is left.
+        let _stop = stopping.clone().drop_guard();
 
-    tokio::select! {
-        result = &mut server => return result.map_err(ResourceError::Serve),
-        failure = thread.finished() => return failure,
-        () = shutdown => {}
+        tokio::select! {
+            result = &mut server => return result.map_err(ResourceError::Serve),
+            failure = thread.finished() => return failure,
+            () = shutdown => {}
+        }
+        stopping.cancel();
+        // Who has not finished by then is cut off; what it wrote is either
+        // acknowledged and durable, or unknown to it.
+        if let Ok(result) = timeout(STOP_DEADLINE, server).await {
+            result.map_err(ResourceError::Serve)?;
+        }
+        let stopped = async {
+            committer.stop().await;
+            thread.finished().await
+        };
+        timeout(STOP_DEADLINE, stopped)
+            .await
+            .map_err(|_| ResourceError::Stuck)?
     }
-    stopping.cancel();
-    // Who has not finished by then is cut off; what it wrote is either
-    // acknowledged and durable, or unknown to it.
-    if let Ok(result) = timeout(STOP_DEADLINE, server).await {
-        result.map_err(ResourceError::Serve)?;
-    }
-    let stopped = async {
-        committer.stop().await;
-        thread.finished().await
-    };
-    timeout(STOP_DEADLINE, stopped)
-        .await
-        .map_err(|_| ResourceError::Stuck)?
 }

@@ -180,10 +180,20 @@ fn read_gates(node: &Node, report: &mut Report) -> Option<Vec<At<Gate>>> {
         Value::List(nodes) => nodes.as_slice(),
         _ => std::slice::from_ref(node),
     };
-    let read = nodes
-        .iter()
-        .filter_map(|node| choice(node, "gate", &GATES, report));
-    Some(read.collect())
+    if nodes.is_empty() {
+        report.add(node.place, "an empty list of gates; leave `gate` out");
+    }
+    let mut gates: Vec<At<Gate>> = Vec::new();
+    for node in nodes {
+        let Some(gate) = choice(node, "gate", &GATES, report) else {
+            continue;
+        };
+        if gates.iter().any(|known| known.value == gate.value) {
+            report.add(gate.place, format!("`{}` stands here twice", gate.value));
+        }
+        gates.push(gate);
+    }
+    Some(gates)
 }
 
 fn read_timeline(node: &Node, report: &mut Report) -> Vec<DraftEntry> {
@@ -289,6 +299,9 @@ fn read_violations(node: &Node, expect: &mut Expectations, report: &mut Report) 
         expect.violations = range(node, report);
         return;
     };
+    if kinds.is_empty() {
+        report.add(node.place, "name at least one kind, or write a count");
+    }
     for (name, count) in kinds {
         match ViolationKind::parse(&name.value) {
             Some(kind) => {

@@ -40,6 +40,7 @@ impl Library {
         for entry in std::fs::read_dir(&self.folder).map_err(unreadable)? {
             let path = entry.map_err(unreadable)?.path();
             if path.extension().is_some_and(|ext| ext == "yml")
+                && path.is_file()
                 && let Some(stem) = path.file_stem()
             {
                 names.push(stem.to_string_lossy().into_owned());

@@ -34,6 +34,17 @@ pub fn check(scenario: &Check<'_>, entry: &DraftEntry, report: &mut Report) {
             if all_read {
                 ends_once(target, lasting, resume, report);
             }
+            if let Some(At {
+                place,
+                value: Bound::Fixed(bound),
+            }) = longer_than
+            {
+                let bound = At {
+                    place: *place,
+                    value: *bound,
+                };
+                scenario.fits_the_deadline(&bound, report);
+            }
             if let (Some(bound), Some(ttl)) = (longer_than, &scenario.draft.ttl) {
                 long_enough(entry, lasting, resume, bound.value, ttl.value, report);
             }

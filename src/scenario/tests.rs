@@ -128,6 +128,12 @@ fn waits_that_can_never_end_are_refused() {
         "never starts",
     );
     refused("start: a.paused", "start: b.acquired", "never starts");
+    let nobody = GOOD.replace(
+        "a: { key: k,",
+        "a: { start: resource.write_accepted, key: k,",
+    );
+    let lines = parse(&nobody).unwrap_err().lines.join("\n");
+    assert!(lines.contains("worker `a` never starts"), "{lines}");
     refused(
         "  - { when: b.write_accepted, do: { resume: a } }\n",
         "",
@@ -201,6 +207,18 @@ fn values_that_make_no_sense_are_refused() {
         "workers:\n  a: { key: k, gate: before_write }\n  b: { key: k, start: a.paused }",
         "workers: [a, b]",
         "expected the workers by name",
+    );
+}
+
+#[test]
+fn a_crowd_is_refused_at_once() {
+    let crowd: String = (0..3000)
+        .map(|n| format!("  w{n}: {{ key: k }}\n"))
+        .collect();
+    refused(
+        "workers:\n",
+        &format!("workers:\n{crowd}"),
+        "at most 64 workers",
     );
 }
 

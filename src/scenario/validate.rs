@@ -14,6 +14,8 @@ pub const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
 const LONGEST_DEADLINE: Duration = Duration::from_secs(60 * 60);
 const LONGEST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 const MOST_ROUNDS: u32 = 100_000;
+/// Each is a container of its own.
+const MOST_WORKERS: usize = 64;
 
 /// What the resource itself reports, and what a fault reports about its target.
 const RESOURCE: &str = "resource";
@@ -44,6 +46,11 @@ pub fn validate(
             .as_ref()
             .map_or(DEFAULT_DEADLINE, |d| d.value),
     };
+    if let Some(worker) = draft.workers.get(MOST_WORKERS) {
+        let message = format!("a scenario has at most {MOST_WORKERS} workers");
+        report.add(worker.name.place, message);
+        return None;
+    }
     check.names(file, surroundings, report);
     check.times(report);
     for worker in &draft.workers {
@@ -143,10 +150,12 @@ impl Check<'_> {
     fn worker(&self, worker: &DraftWorker, report: &mut Report) {
         if let Some(key) = &worker.key {
             let readable = !key.value.chars().any(char::is_control);
-            if key.value.is_empty() || key.value.len() > 256 || !readable {
+            // HTTP clients fold `.` and `..` away.
+            let folded = key.value == "." || key.value == "..";
+            if key.value.is_empty() || key.value.len() > 256 || !readable || folded {
                 report.add(
                     key.place,
-                    "a key is 1 to 256 bytes without control characters",
+                    "a key is 1 to 256 bytes without control characters, and neither `.` nor `..`",
                 );
             }
         }
@@ -228,26 +237,32 @@ impl Check<'_> {
 
     /// Workers that wait for each other to start would wait for ever.
     fn starts_are_reachable(&self, report: &mut Report) {
-        let waits_for = |worker: &DraftWorker| {
-            let start = worker.start.as_ref()?;
-            (start.value.source != RESOURCE && start.value.event != "ready")
-                .then(|| start.value.source.clone())
-        };
         let mut started: Vec<&str> = Vec::new();
+        // Each pass starts at least one more, or is the last.
         for _ in &self.draft.workers {
+            let before = started.len();
             for worker in &self.draft.workers {
                 let name = worker.name.value.as_str();
-                let free = waits_for(worker).is_none_or(|on| started.contains(&on.as_str()));
+                let free = match &worker.start {
+                    None => true,
+                    Some(start) if start.value.event == "ready" => true,
+                    // Somebody has to write before the resource can say anything.
+                    Some(start) if start.value.source == RESOURCE => !started.is_empty(),
+                    Some(start) => started.contains(&start.value.source.as_str()),
+                };
                 if free && !started.contains(&name) {
                     started.push(name);
                 }
             }
+            if started.len() == before {
+                break;
+            }
         }
         for worker in &self.draft.workers {
-            let known = worker
-                .start
-                .as_ref()
-                .filter(|start| self.find(&start.value.source).is_some());
+            let known = worker.start.as_ref().filter(|start| {
+                let source = &start.value.source;
+                source == RESOURCE || self.find(source).is_some()
+            });
             if let Some(start) = known
                 && !started.contains(&worker.name.value.as_str())
             {

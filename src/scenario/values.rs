@@ -53,6 +53,10 @@ pub fn trigger(node: &Node, report: &mut Report) -> Option<At<Trigger>> {
 pub fn range(node: &Node, report: &mut Report) -> Option<CountRange> {
     let text = node.text("a count", report)?;
     let range = CountRange::parse(&text.value);
+    if range == Some(CountRange { min: 0, max: None }) {
+        let message = format!("`{}` always holds, so it proves nothing", text.value);
+        report.add(text.place, message);
+    }
     if range.is_none() {
         let message = format!("`{}` is not a count; write 2, 1.., ..3 or 1..3", text.value);
         report.add(text.place, message);

@@ -15,7 +15,9 @@ mod task;
 
 pub use task::WorkerTask;
 
-use crate::dlock::{LockClient, LockError, LockMetrics, LockSettings, RedisBackend, RedisSettings};
+use crate::dlock::{
+    LockClient, LockError, LockMetrics, LockSettings, MAX_KEY_BYTES, RedisBackend, RedisSettings,
+};
 use crate::model::{Backend, EventKind, Gate};
 use crate::resource::{ClientError, ResourceClient};
 use metrics_server::serve_metrics;
@@ -40,20 +42,12 @@ pub enum WorkerEnd {
     Stopped,
 }
 
-impl WorkerEnd {
-    /// 0 when done; 2, "inconclusive", when stopped before.
-    pub fn exit_code(self) -> u8 {
-        match self {
-            WorkerEnd::Done => 0,
-            WorkerEnd::Stopped => 2,
-        }
-    }
-}
-
 #[derive(Debug, Error)]
 pub enum WorkerError {
     #[error("the redis backend needs exactly one endpoint, and there are {0}")]
     Endpoints(usize),
+    #[error("a key has 1 to {MAX_KEY_BYTES} bytes, and this one has {0}")]
+    Key(usize),
     #[error(transparent)]
     Lock(#[from] LockError),
     #[error("the resource at {url:?} cannot be used: {source}")]
@@ -67,6 +61,19 @@ pub enum WorkerError {
     },
     #[error("SIGTERM cannot be listened for: {0}")]
     Signal(#[source] io::Error),
+}
+
+impl WorkerError {
+    /// What was asked for cannot be done: whoever asked has to ask differently.
+    pub fn is_usage(&self) -> bool {
+        matches!(
+            self,
+            WorkerError::Endpoints(_)
+                | WorkerError::Key(_)
+                | WorkerError::Lock(_)
+                | WorkerError::Resource { .. }
+        )
+    }
 }
 
 /// The role: events to stdout, gates from stdin.
@@ -130,6 +137,9 @@ async fn play_all(rounds: &Rounds<'_>) -> io::Result<()> {
 
 /// Nothing is connected here: a server that is not there yet shows in the rounds.
 fn lock_client(task: &WorkerTask, metrics: LockMetrics) -> Result<LockClient, WorkerError> {
+    if task.key.is_empty() || task.key.len() > MAX_KEY_BYTES {
+        return Err(WorkerError::Key(task.key.len()));
+    }
     let backend = match task.backend {
         Backend::Redis => match task.endpoints.as_slice() {
             [endpoint] => RedisBackend::new(endpoint, RedisSettings::default())?,

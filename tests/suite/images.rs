@@ -26,8 +26,10 @@ fn images_are_made_once_and_named_by_their_content() {
     let tags = |id: &str| docker_ok(&["inspect", "-f", "{{.RepoTags}}", id]);
     let own = tags(&id_of("fencepost/self:latest"));
     let by_hash = own.trim_matches(['[', ']']).split(' ').any(|tag| {
-        let hash = tag.strip_prefix("fencepost/self:").unwrap_or_default();
-        hash.len() == 16 && hash.chars().all(|c| c.is_ascii_hexdigit())
+        let hash = tag
+            .strip_prefix("fencepost/self:latest-")
+            .unwrap_or_default();
+        hash.len() == 12 && hash.chars().all(|c| c.is_ascii_hexdigit())
     });
     assert!(by_hash, "{own}");
     let redis = tags(&id_of("fencepost/redis:7.0"));

@@ -180,6 +180,22 @@ fn a_resource_that_ignores_tokens_is_found_out() {
 }
 
 #[test]
+fn a_resource_that_applies_what_it_refuses_is_caught_by_its_value() {
+    let Some(_turn) = docker_alone() else { return };
+    let mutant = [
+        "--case",
+        "fenced",
+        "--mutant",
+        "resource-applies-what-it-refuses",
+    ];
+    let ended = run(&fresh_folder("applies-refused"), &mutant).expect_code(1);
+    ended.expect_said(&[
+        "value_not_accepted",
+        "account-42 holds something else than what was accepted last",
+    ]);
+}
+
+#[test]
 fn a_pause_that_does_not_bite_is_inconclusive() {
     let Some(_turn) = docker_alone() else { return };
     let sabotage = ["--case", "fenced", "--mutant", "nemesis-sends-no-signal"];

@@ -4,7 +4,7 @@
 use crate::support::{docker_shared, redis_address};
 use clap::Parser;
 use fencepost::model::{Event, EventKind, Fence, Gate, ReleaseOutcome, Step};
-use fencepost::resource::{Config, ResourceClient, serve};
+use fencepost::resource::{Config, ResourceClient, open};
 use fencepost::worker::{WorkerEnd, WorkerError, WorkerTask, run_with};
 use std::io::{self, Write};
 use std::time::Duration;
@@ -223,7 +223,8 @@ impl Place {
         let resource = format!("http://{}", listener.local_addr().unwrap());
         let stop = CancellationToken::new();
         let config = Config::new(fence, data.path());
-        tokio::spawn(serve(listener, config, stop.clone().cancelled_owned()));
+        let opened = open(config).unwrap();
+        tokio::spawn(opened.serve(listener, stop.clone().cancelled_owned()));
         Place {
             key: format!("test-{}", Uuid::new_v4()),
             resource,

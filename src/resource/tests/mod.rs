@@ -34,12 +34,16 @@ impl Server {
     }
 
     async fn configured(config: Config) -> Server {
-        Server::boot(|listener, stopped| super::serve(listener, config, stopped)).await
+        Server::boot(|listener, stopped| async move {
+            super::open(config)?.serve(listener, stopped).await
+        })
+        .await
     }
 
     async fn over(log: Log) -> Server {
         let state = State::new(Fence::On);
-        Server::boot(|listener, stopped| super::serve_log(listener, log, state, stopped)).await
+        Server::boot(|listener, stopped| super::Opened { log, state }.serve(listener, stopped))
+            .await
     }
 
     async fn boot<F>(
