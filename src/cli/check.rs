@@ -26,11 +26,18 @@ impl Check {
         let scenario = load_file(&scenario_file, &Surroundings::Recorded)?;
         let recorded = read_result(&self.run)?;
         let stable = recorded.as_ref().map(|result| &result["stable"]);
-        let outcome = judge_run(&scenario, &facts(stable), &self.run);
+        let facts = facts(stable);
+        let outcome = judge_run(&scenario, &facts, &self.run);
         let outcome = outcome.map_err(Failure::usage)?;
         output::print(terminal::screen(&outcome, wants_color()))?;
         output::line(match stable {
             None => "the run ended before it wrote a result".to_owned(),
+            Some(_) if !facts.unfinished.is_empty() => {
+                format!(
+                    "the run ended before it had judged {}",
+                    facts.unfinished.join(", ")
+                )
+            }
             Some(stable) if *stable != json::stable(&outcome) => {
                 format!(
                     "this differs from what {RESULT} says: {}",

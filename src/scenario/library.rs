@@ -40,7 +40,6 @@ impl Library {
         for entry in std::fs::read_dir(&self.folder).map_err(unreadable)? {
             let path = entry.map_err(unreadable)?.path();
             if path.extension().is_some_and(|ext| ext == "yml")
-                && path.is_file()
                 && let Some(stem) = path.file_stem()
             {
                 names.push(stem.to_string_lossy().into_owned());
@@ -56,7 +55,7 @@ impl Library {
             return Ok(PathBuf::from(name));
         }
         let path = self.folder.join(format!("{name}.yml"));
-        if path.is_file() {
+        if path.exists() {
             return Ok(path);
         }
         let names = self.names()?;

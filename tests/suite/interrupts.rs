@@ -31,14 +31,14 @@ fn ctrl_c_while_a_worker_is_frozen_heals_it_and_keeps_the_evidence() {
     let last = faults.last().expect("rows");
     assert_eq!(
         (&last["fault"], &last["stage"]),
-        (&"resume".into(), &"healed".into())
+        (&"pause".into(), &"healed".into())
     );
     assert!(!rows(&folder.join("unfenced/history.jsonl")).is_empty());
     assert!(!folder.join("fenced").exists(), "the next case never began");
     let folder = folder.to_str().expect("a plain path");
     offline(&["check", folder]).expect_code(2).expect_said(&[
-        "ended before this case was collected",
-        "before it wrote a result",
+        "not certain: interrupted",
+        "ended before it had judged unfenced, fenced",
     ]);
 }
 
