@@ -1,6 +1,6 @@
 use super::names::Names;
 use super::positions::Positions;
-use crate::model::{CaseRecord, EventKind, FencingToken, LogRow, RowOutcome};
+use crate::model::{CaseRecord, Event, EventKind, FencingToken, LogRow, RowOutcome};
 use crate::model::{Violation, ViolationKind};
 
 pub(super) struct Acknowledged {
@@ -19,19 +19,16 @@ pub(super) fn judge(record: &CaseRecord, positions: &Positions, names: &Names) -
         doubts: Vec::new(),
     };
     let log_is_whole = record.gaps.is_empty() && positions.whole();
-    for event in &record.history {
-        let EventKind::WriteAccepted {
+    for told in acknowledged_writes(&record.history) {
+        let Told {
+            event,
             key,
             token,
             owner,
             position,
-            ..
-        } = &event.kind
-        else {
-            continue;
-        };
-        let row = positions.row(*position);
-        if row.is_some_and(|row| is_that_write(row, key, *token, owner)) {
+        } = told;
+        let row = positions.row(position);
+        if row.is_some_and(|row| told.is_at(row)) {
             continue;
         }
         let told = format!(
@@ -44,8 +41,8 @@ pub(super) fn judge(record: &CaseRecord, positions: &Positions, names: &Names) -
             )),
             _ => found.violations.push(Violation {
                 kind: ViolationKind::AcknowledgedWriteLost,
-                key: key.clone(),
-                row: *position,
+                key: key.to_owned(),
+                row: position,
                 against: None,
                 detail: format!("{told}, but {}", what_stands_there(row, names)),
             }),
@@ -54,15 +51,49 @@ pub(super) fn judge(record: &CaseRecord, positions: &Positions, names: &Names) -
     found
 }
 
-/// A duplicate is answered as the first time, so either row will do. A log
-/// without tokens (the fence is off and none was sent) is compared by owner.
-pub(super) fn is_that_write(row: &LogRow, key: &str, token: FencingToken, owner: &str) -> bool {
-    row.outcome != RowOutcome::Rejected
-        && row.key == key
-        && match row.token {
-            Some(logged) => logged == token,
-            None => row.owner.as_deref().is_none_or(|logged| logged == owner),
-        }
+/// A worker was told that its write is accepted.
+#[derive(Clone, Copy)]
+pub(super) struct Told<'a> {
+    pub event: &'a Event,
+    pub key: &'a str,
+    pub token: FencingToken,
+    pub owner: &'a str,
+    pub position: u64,
+}
+
+pub(super) fn acknowledged_writes(history: &[Event]) -> impl Iterator<Item = Told<'_>> {
+    history.iter().filter_map(|event| match &event.kind {
+        EventKind::WriteAccepted {
+            key,
+            token,
+            owner,
+            position,
+            ..
+        } => Some(Told {
+            event,
+            key,
+            token: *token,
+            owner,
+            position: *position,
+        }),
+        _ => None,
+    })
+}
+
+impl Told<'_> {
+    /// A duplicate is answered as the first time, so either row will do. A log
+    /// without tokens (the fence is off and none was sent) is compared by owner.
+    pub fn is_at(&self, row: &LogRow) -> bool {
+        row.outcome != RowOutcome::Rejected
+            && row.key == self.key
+            && match row.token {
+                Some(logged) => logged == self.token,
+                None => row
+                    .owner
+                    .as_deref()
+                    .is_none_or(|logged| logged == self.owner),
+            }
+    }
 }
 
 fn what_stands_there(row: Option<&LogRow>, names: &Names) -> String {

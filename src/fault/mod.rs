@@ -4,6 +4,8 @@
 //! as requested and as observed, and only what was observed counts.
 
 mod process;
+#[cfg(test)]
+mod tests;
 
 use crate::clock::raw_monotonic_ns;
 use crate::cluster::Cluster;

@@ -1,28 +1,18 @@
-use super::super::acknowledged::is_that_write;
+use super::super::acknowledged::acknowledged_writes;
 use super::chain::{essential, granted};
 use super::evidence::Evidence;
 use super::scene::Scene;
 use super::{Need, Step, assemble};
-use crate::model::{EventKind, Story, Violation};
+use crate::model::{Story, Violation};
 
 /// Grant → 200 → whatever happened to the resource → the log without the write.
 pub(super) fn tell(evidence: &Evidence, lost: &Violation) -> Option<Story> {
     let stands_there = evidence.positions.row(lost.row);
-    let (told_ns, token, owner) = evidence.record.history.iter().find_map(|event| {
-        let EventKind::WriteAccepted {
-            key,
-            token,
-            owner,
-            position,
-            ..
-        } = &event.kind
-        else {
-            return None;
-        };
-        let is_there = stands_there.is_some_and(|row| is_that_write(row, key, *token, owner));
-        let is_it = *position == lost.row && *key == lost.key && !is_there;
-        is_it.then_some((event.at_ns, *token, owner.as_str()))
+    let told = acknowledged_writes(&evidence.record.history).find(|told| {
+        let is_there = stands_there.is_some_and(|row| told.is_at(row));
+        told.position == lost.row && told.key == lost.key && !is_there
     })?;
+    let (told_ns, token, owner) = (told.event.at_ns, told.token, told.owner);
     let who = evidence.who(Some(owner));
     let end_ns = end_of_record_ns(evidence);
     let hold = evidence

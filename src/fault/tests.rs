@@ -1,0 +1,147 @@
+//! How the nemesis takes what a cluster answers. What real processes do is
+//! tested on real containers; an engine that stumbles cannot be ordered there.
+
+use super::*;
+use crate::cluster::{ClusterError, Console, NodeSpec, Signal, ThreadState};
+use async_trait::async_trait;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+/// Answers every look at the threads from a list; the last answer stays.
+struct Scripted {
+    looks: Mutex<VecDeque<Result<Vec<ThreadState>, ()>>>,
+}
+
+const STOPPED: &str = "TT";
+const RUNNING: &str = "SR";
+const ENDED: &str = "";
+/// What engines say about a container that ends in that very moment.
+const STUMBLE: &str = "!";
+
+fn nemesis(looks: &[&str]) -> (Nemesis, Arc<Mutex<Vec<FaultRow>>>) {
+    let answer = |look: &&str| match *look {
+        STUMBLE => Err(()),
+        states => Ok(states.chars().map(ThreadState).collect()),
+    };
+    let cluster = Scripted {
+        looks: Mutex::new(looks.iter().map(answer).collect()),
+    };
+    let rows = Arc::new(Mutex::new(Vec::new()));
+    let recorder = Arc::clone(&rows);
+    let record = move |row| lock(&recorder).push(row);
+    (Nemesis::new(Arc::new(cluster), Box::new(record)), rows)
+}
+
+fn stages(rows: &Mutex<Vec<FaultRow>>) -> Vec<(FaultKind, FaultStage)> {
+    lock(rows)
+        .iter()
+        .map(|row| (row.fault, row.stage))
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_counts_once_every_thread_stands_still() {
+    let (nemesis, rows) = nemesis(&[RUNNING, "TS", STUMBLE, STOPPED]);
+    nemesis.pause("a", None).await.unwrap();
+    assert_eq!(
+        stages(&rows),
+        [
+            (FaultKind::Pause, FaultStage::Requested),
+            (FaultKind::Pause, FaultStage::Observed),
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_that_does_not_bite_is_unproven() {
+    let (nemesis, rows) = nemesis(&[RUNNING]);
+    let reason = nemesis.pause("a", None).await.unwrap_err();
+    assert!(reason.contains("2 thread(s) in state S R"), "{reason}");
+    assert_eq!(stages(&rows)[1], (FaultKind::Pause, FaultStage::Unproven));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_target_that_ends_while_it_is_looked_at_was_resumed() {
+    let (nemesis, _) = nemesis(&[STOPPED, STUMBLE, STUMBLE, ENDED]);
+    nemesis.pause("a", None).await.unwrap();
+    nemesis.resume("a").await.unwrap();
+    assert!(nemesis.heal().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_engine_that_never_answers_proves_nothing() {
+    let (nemesis, _) = nemesis(&[STOPPED, STUMBLE]);
+    nemesis.pause("a", None).await.unwrap();
+    let reason = nemesis.resume("a").await.unwrap_err();
+    assert!(reason.contains("ttrpc"), "{reason}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resume_waits_until_the_pause_has_been_long_enough() {
+    let (nemesis, _) = nemesis(&[STOPPED, RUNNING]);
+    let bound = Duration::from_secs(2);
+    nemesis.pause("a", Some(bound)).await.unwrap();
+    let paused_at = Instant::now();
+    nemesis.resume("a").await.unwrap();
+    assert!(paused_at.elapsed() > bound);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_resume_of_what_nobody_paused_proves_nothing() {
+    let (nemesis, _) = nemesis(&[RUNNING]);
+    let reason = nemesis.resume("a").await.unwrap_err();
+    assert!(reason.contains("nothing had paused it"), "{reason}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn healing_undoes_what_stands_and_says_so_at_the_pause() {
+    let (nemesis, rows) = nemesis(&[STOPPED, RUNNING]);
+    nemesis
+        .pause("a", Some(Duration::from_secs(60)))
+        .await
+        .unwrap();
+    assert!(nemesis.heal().await.is_empty());
+    assert_eq!(stages(&rows)[2], (FaultKind::Pause, FaultStage::Healed));
+    assert!(nemesis.heal().await.is_empty());
+    assert_eq!(stages(&rows).len(), 3, "and only once");
+}
+
+#[async_trait]
+impl Cluster for Scripted {
+    async fn threads(&self, _: &str) -> Result<Vec<ThreadState>, ClusterError> {
+        let mut looks = lock(&self.looks);
+        let look = match looks.len() {
+            1 => looks.front().cloned(),
+            _ => looks.pop_front(),
+        };
+        look.expect("at least one answer")
+            .map_err(|()| ClusterError::Failed {
+                what: "see the threads".to_owned(),
+                reason: "ttrpc: closed: unknown".to_owned(),
+            })
+    }
+
+    async fn signal(&self, _: &str, _: Signal) -> Result<(), ClusterError> {
+        Ok(())
+    }
+
+    async fn start(&self, _: &NodeSpec) -> Result<(), ClusterError> {
+        unreachable!("the nemesis starts nothing")
+    }
+
+    async fn start_attached(&self, _: &NodeSpec) -> Result<Console, ClusterError> {
+        unreachable!("the nemesis starts nothing")
+    }
+
+    async fn address(&self, _: &str, _: u16) -> Result<SocketAddr, ClusterError> {
+        unreachable!("the nemesis connects to nothing")
+    }
+
+    async fn logs(&self, _: &str) -> Result<String, ClusterError> {
+        unreachable!("the nemesis reads no logs")
+    }
+
+    async fn remove(&self) -> Result<(), ClusterError> {
+        unreachable!("the nemesis removes nothing")
+    }
+}
