@@ -184,10 +184,14 @@ impl ResourceClient {
         let mut url = self.url(&["log"]);
         url.set_query(follow.then_some("follow=true"));
         // A timeout set on the request would end the stream as well.
-        let response = tokio::time::timeout(self.timeout, self.send(name, self.http.get(url)))
+        let answered = async {
+            let response = self.send(name, self.http.get(url)).await?;
+            successful(name, response).await
+        };
+        let response = tokio::time::timeout(self.timeout, answered)
             .await
             .map_err(|_| no_answer(name, "it did not come in time"))??;
-        let bytes = successful(name, response).await?.bytes_stream();
+        let bytes = response.bytes_stream();
         let lines = StreamReader::new(bytes.map_err(io::Error::other)).lines();
         Ok(stream::try_unfold(lines, move |mut lines| async move {
             let line = lines.next_line().await;
