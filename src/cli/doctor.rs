@@ -85,11 +85,9 @@ fn bootstrap() -> Finding {
 }
 
 fn just() -> Finding {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).any(|folder| folder.join("just").is_file());
-    match found {
-        true => Finding::Good("just".to_owned()),
-        false => Finding::Hint(
+    match images::find_program("just") {
+        Some(path) => Finding::Good(format!("just at {}", path.display())),
+        None => Finding::Hint(
             "just is not here; the recipes only call cargo\nrun: cargo install just".to_owned(),
         ),
     }

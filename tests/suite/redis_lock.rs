@@ -103,7 +103,7 @@ async fn a_release_after_the_end_says_so() {
     let Some(_turn) = docker_shared() else { return };
     let (locks, metrics) = locks(Duration::from_millis(50));
     let lease = locks.acquire(&unique_key(), soon()).await.unwrap();
-    sleep(Duration::from_millis(80)).await;
+    sleep_until(lease.deadline() + Duration::from_millis(50)).await;
     assert_eq!(lease.release().await, ReleaseOutcome::Expired);
     assert_eq!(metrics.release_by_non_owner.get(), 1);
     assert_eq!(metrics.release_by_non_owner_applied.get(), 0);

@@ -24,6 +24,7 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use base::bootstrap_tool;
+pub use program::find as find_program;
 
 /// The image of this program, in Compose files.
 const OWN: &str = "fencepost/self:latest";
