@@ -55,13 +55,15 @@ fn ctrl_c_while_the_last_case_is_removed_lets_the_removal_end() {
 }
 
 #[test]
-fn sigterm_is_answered_like_ctrl_c() {
+fn sigterm_and_a_closed_terminal_are_answered_like_ctrl_c() {
     let Some(_turn) = docker_alone() else { return };
-    let (run, folder) = run("sigterm", &["--case", "fenced"]);
-    await_pause(&folder, "fenced");
-    run.signal(Signal::SIGTERM);
-    let ended = interrupted(run);
-    assert_eq!(owned_by(ended.pid), [""; 0]);
+    for signal in [Signal::SIGTERM, Signal::SIGHUP] {
+        let (run, folder) = run(signal.as_str(), &["--case", "fenced"]);
+        await_pause(&folder, "fenced");
+        run.signal(signal);
+        let ended = interrupted(run);
+        assert_eq!(owned_by(ended.pid), [""; 0]);
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod schema;
 mod simulation;
 mod support;
 mod tidy_house;
+mod unread_output;
 mod without_docker;
 mod worker_rounds;
 mod yaml_second_opinion;
