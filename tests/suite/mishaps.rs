@@ -27,6 +27,36 @@ fn a_port_in_use_is_named_with_the_remedy() {
 }
 
 #[test]
+fn a_resource_that_dies_in_the_middle_is_named_and_its_log_is_kept() {
+    let Some(_turn) = docker_alone() else { return };
+    let results = fresh_folder("resource-dies");
+    let folder = results.to_str().expect("a plain path");
+    let arguments = ["run", SCENARIO, "--case", "fenced", "--results", folder];
+    let run = start(command(arguments));
+    let latest = results.join(SCENARIO).join("latest");
+    await_row(&latest.join("fenced/faults.jsonl"), |row| {
+        row["stage"] == "observed"
+    });
+    let ours = owned_by(run.pid);
+    let resource = ours.iter().find(|name| name.ends_with("-resource"));
+    docker_ok(&["kill", resource.expect("the resource runs")]);
+    let ended = run.wait().expect_code(70);
+    assert_eq!(owned_by(ended.pid), [""; 0]);
+    ended.expect_said(&[
+        "resource ended in the middle of the run",
+        "resource listening",
+    ]);
+    assert!(latest.join("fenced/logs/resource.log").is_file());
+    let result = json(&latest.join("result.json"));
+    assert_eq!(result["stable"]["verdict"], "inconclusive");
+    assert_eq!(result["stable"]["unfinished"][0], "fenced");
+    let latest = latest.to_str().expect("a plain path");
+    offline(&["check", latest])
+        .expect_code(2)
+        .expect_said(&["ended in the middle of the run"]);
+}
+
+#[test]
 fn a_service_that_does_not_start_shows_its_last_lines() {
     let Some(_turn) = docker_alone() else { return };
     let home = Home::new();
