@@ -48,18 +48,13 @@ impl Home {
     }
 
     pub fn surroundings(&self) -> Result<Surroundings, TopologyError> {
-        let names = |topology: Topology| topology.services.into_keys().collect();
-        let all = self.topologies()?.into_iter();
-        Ok(Surroundings::Topologies(
-            all.map(|(name, topology)| (name, names(topology)))
-                .collect(),
-        ))
+        Ok(surroundings(&self.topologies()?))
     }
 
     /// A scenario with the topology it runs on.
     pub fn load(&self, name: &str) -> Result<(Scenario, Topology), Failure> {
-        let scenario = self.library().load(name, &self.surroundings()?)?;
         let mut topologies = self.topologies()?;
+        let scenario = self.library().load(name, &surroundings(&topologies))?;
         let topology = topologies.remove(&scenario.topology);
         let topology = topology.ok_or_else(|| Failure::harness("the topology vanished"))?;
         Ok((scenario, topology))
@@ -73,4 +68,13 @@ impl Home {
             false => self.folder.join(name),
         }
     }
+}
+
+fn surroundings(topologies: &BTreeMap<String, Topology>) -> Surroundings {
+    let services = |topology: &Topology| topology.services.keys().cloned().collect();
+    let all = topologies.iter();
+    Surroundings::Topologies(
+        all.map(|(name, topology)| (name.clone(), services(topology)))
+            .collect(),
+    )
 }

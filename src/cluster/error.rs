@@ -13,11 +13,11 @@ pub enum ClusterError {
     Deadline { what: String, after: Duration },
     #[error("could not {what}: {reason}")]
     Failed { what: String, reason: String },
-    #[error("{node} did not get ready: {reason}\n{log}")]
+    #[error("{node} did not get ready: {reason}{log}")]
     NotReady {
         node: String,
         reason: String,
-        /// Its last lines, each indented.
+        /// Its last lines, below the message.
         log: String,
     },
     #[error("left behind, remove with `fencepost clean`: {}", .0.join(", "))]

@@ -3,10 +3,12 @@
 
 pub mod docker;
 mod error;
+mod last_lines;
 mod owner;
 pub mod topology;
 
 pub use error::ClusterError;
+pub use last_lines::LastLines;
 pub use owner::Owner;
 pub use topology::{Topology, TopologyError};
 

@@ -148,6 +148,9 @@ impl Gate {
         Gate::BeforeRelease,
     ];
 
+    /// Those that a scenario may ask for; `start` is the harness's own.
+    pub const IN_A_ROUND: [Gate; 3] = [Gate::AfterAcquire, Gate::BeforeWrite, Gate::BeforeRelease];
+
     pub fn name(self) -> &'static str {
         match self {
             Gate::Start => "start",

@@ -9,7 +9,7 @@ use super::observer::Observer;
 use super::phases::Phases;
 use super::workers::Workers;
 use super::{RunError, RunFolder, RunRequest, stop_at};
-use crate::cluster::{Cluster, Console, Runtime};
+use crate::cluster::{Cluster, Console, LastLines, Runtime};
 use crate::fault::Nemesis;
 use crate::model::{CaseNotes, CaseResult};
 use crate::progress::{Progress, Task};
@@ -26,8 +26,6 @@ use tokio_util::sync::CancellationToken;
 /// Happenings that may wait; whoever reports more is slowed down.
 const WAITING_HAPPENINGS: usize = 1024;
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
-/// Shown of a service that ended in the middle of a run.
-const LAST_LINES: usize = 8;
 
 /// Runs a case. Healing and removal are on every way out, and what goes wrong
 /// with them is said beside what went wrong before.
@@ -230,11 +228,7 @@ async fn with_last_lines(error: RunError, cluster: &Arc<dyn Cluster>) -> RunErro
         return error;
     };
     let printed = cluster.logs(&what).await.unwrap_or_default();
-    let lines: Vec<&str> = printed.lines().collect();
-    let from = lines.len().saturating_sub(LAST_LINES);
-    let log = lines[from..]
-        .iter()
-        .fold(log, |log, line| format!("{log}\n    {line}"));
+    let log = log + &LastLines::of(&printed).below();
     RunError::ServiceEnded { what, log }
 }
 

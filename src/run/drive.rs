@@ -2,9 +2,9 @@
 //! nemesis does it, gates open. Ends when every worker has ended, when
 //! something cannot be proven, or at the deadline, naming what did not come.
 
+use super::RunError;
 use super::evidence::Evidence;
 use super::workers::Workers;
-use super::{FolderError, RunError};
 use crate::fault::Nemesis;
 use crate::model::{Event, EventKind, Gate, LogRow, RowOutcome, format_duration};
 use crate::progress::Task;
@@ -96,14 +96,7 @@ impl Drive<'_> {
                     self.happening(&mut state, happening).await?;
                 }
             }
-            if let Some(FolderError::Write { path, source }) = self.evidence.broken() {
-                let source = std::io::Error::new(source.kind(), source.to_string());
-                return Err(FolderError::Write {
-                    path: path.clone(),
-                    source,
-                }
-                .into());
-            }
+            self.evidence.check()?;
         }
         if state.gaps.is_empty() {
             let never = state.timeline.awaited();

@@ -5,7 +5,7 @@ use super::folder::{FolderError, to_json, write_failed, write_whole};
 use crate::model::{CaseNotes, Event, FaultRow, LockEvent, LogRow};
 use serde::Serialize;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Error, Write};
 use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 
@@ -24,7 +24,7 @@ pub struct Evidence {
     locks: Mutex<File>,
     /// The first row that could not be written. A full disk must end the case,
     /// and the writers are in places that cannot.
-    broken: OnceLock<FolderError>,
+    broken: OnceLock<(PathBuf, Error)>,
 }
 
 impl Evidence {
@@ -87,8 +87,16 @@ impl Evidence {
         write_whole(&self.folder.join(NOTES), &to_json(notes))
     }
 
-    pub fn broken(&self) -> Option<&FolderError> {
-        self.broken.get()
+    /// Whether every row so far could be written.
+    pub fn check(&self) -> Result<(), FolderError> {
+        match self.broken.get() {
+            None => Ok(()),
+            // An error of the system can be told again, but not copied.
+            Some((path, error)) => Err(write_failed(path)(Error::new(
+                error.kind(),
+                error.to_string(),
+            ))),
+        }
     }
 
     fn append(&self, file: &Mutex<File>, name: &str, row: &impl Serialize) {
@@ -96,9 +104,7 @@ impl Evidence {
         line.push(b'\n');
         let mut file = file.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         if let Err(error) = file.write_all(&line) {
-            let _ = self
-                .broken
-                .set(write_failed(&self.folder.join(name))(error));
+            let _ = self.broken.set((self.folder.join(name), error));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The workers of a case: their consoles read into happenings, their gates opened.
 
 use super::drive::Happening;
-use crate::cluster::{Console, ConsoleLine};
+use crate::cluster::{Console, ConsoleLine, LastLines};
 use crate::model::{Event, Gate};
 use std::collections::BTreeMap;
 use std::pin::Pin;
@@ -11,8 +11,6 @@ use tokio::sync::mpsc;
 
 /// A line this short fits into the pipe of a process that stands still.
 const WRITE_DEADLINE: Duration = Duration::from_secs(5);
-/// Lines of stderr kept for the message about a worker that ended too early.
-const LAST_LINES: usize = 8;
 
 /// The open stdin of every worker. Dropping it ends them.
 #[derive(Default)]
@@ -52,7 +50,8 @@ async fn read_lines(
     mut lines: mpsc::Receiver<ConsoleLine>,
     happenings: mpsc::Sender<Happening>,
 ) {
-    let mut last_lines: Vec<String> = Vec::new();
+    // For the message about a worker that ended too early.
+    let mut stderr = LastLines::default();
     while let Some(line) = lines.recv().await {
         let happening = match line {
             ConsoleLine::Out(line) => match serde_json::from_str::<Event>(&line) {
@@ -67,9 +66,7 @@ async fn read_lines(
                 },
             },
             ConsoleLine::Err(line) => {
-                last_lines.push(line);
-                let surplus = last_lines.len().saturating_sub(LAST_LINES);
-                last_lines.drain(..surplus);
+                stderr.push(line);
                 continue;
             }
         };
@@ -79,7 +76,7 @@ async fn read_lines(
     }
     let ended = Happening::WorkerEnded {
         worker,
-        stderr: last_lines.join("\n"),
+        stderr: stderr.joined(),
     };
     // Nobody listens any more once the case is over.
     let _ = happenings.send(ended).await;

@@ -175,7 +175,6 @@ fn read_worker(name: &At<String>, node: &Node, report: &mut Report) -> Option<Dr
 /// One gate or a list of them. `start` is no gate to ask for: that is what
 /// the field `start` is for.
 fn read_gates(node: &Node, report: &mut Report) -> Option<Vec<At<Gate>>> {
-    const GATES: [Gate; 3] = [Gate::AfterAcquire, Gate::BeforeWrite, Gate::BeforeRelease];
     let nodes = match &node.value {
         Value::List(nodes) => nodes.as_slice(),
         _ => std::slice::from_ref(node),
@@ -185,7 +184,7 @@ fn read_gates(node: &Node, report: &mut Report) -> Option<Vec<At<Gate>>> {
     }
     let mut gates: Vec<At<Gate>> = Vec::new();
     for node in nodes {
-        let Some(gate) = choice(node, "gate", &GATES, report) else {
+        let Some(gate) = choice(node, "gate", &Gate::IN_A_ROUND, report) else {
             continue;
         };
         if gates.iter().any(|known| known.value == gate.value) {

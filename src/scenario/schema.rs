@@ -6,16 +6,6 @@ use serde_json::{Value, json};
 /// It covers form; what needs more than one value (names that exist, waits
 /// that can come) is said by `fencepost validate`.
 pub fn schema() -> Value {
-    let names = |all: Vec<String>| json!({ "enum": all });
-    let text_of = |all: &[&dyn ToString]| all.iter().map(|one| one.to_string()).collect();
-    let gate = names(
-        [Gate::AfterAcquire, Gate::BeforeWrite, Gate::BeforeRelease]
-            .map(|gate| gate.to_string())
-            .to_vec(),
-    );
-    let backends: Vec<String> = text_of(&Backend::ALL.each_ref().map(|b| b as &dyn ToString));
-    let fences: Vec<String> = text_of(&Fence::ALL.each_ref().map(|f| f as &dyn ToString));
-    let on_lost: Vec<String> = text_of(&OnLost::ALL.each_ref().map(|o| o as &dyn ToString));
     let range = json!({
         "anyOf": [
             { "type": "integer", "minimum": 0 },
@@ -42,7 +32,7 @@ pub fn schema() -> Value {
                 "type": "object",
                 "required": ["backend", "ttl"],
                 "additionalProperties": false,
-                "properties": { "backend": { "enum": backends }, "ttl": { "$ref": "#/$defs/duration" } }
+                "properties": { "backend": { "enum": words(&Backend::ALL) }, "ttl": { "$ref": "#/$defs/duration" } }
             },
             "workers": { "type": "object", "minProperties": 1, "additionalProperties": { "$ref": "#/$defs/worker" } },
             "timeline": { "type": "array", "items": { "$ref": "#/$defs/entry" } },
@@ -53,7 +43,7 @@ pub fn schema() -> Value {
             "duration": { "type": "string", "pattern": r"^\d+(ms|s|m)$" },
             "trigger": { "type": "string", "pattern": r"^[a-z0-9-]+\.[a-z_]+(#[1-9]\d*)?$" },
             "range": range,
-            "gate": gate,
+            "gate": { "enum": words(&Gate::IN_A_ROUND) },
             "worker": {
                 "type": "object",
                 "required": ["key"],
@@ -68,7 +58,7 @@ pub fn schema() -> Value {
                     "rounds": { "type": "integer", "minimum": 1 },
                     "work": { "$ref": "#/$defs/duration" },
                     "pause": { "$ref": "#/$defs/duration" },
-                    "on_lost": { "enum": on_lost },
+                    "on_lost": { "enum": words(&OnLost::ALL) },
                     "renew": { "type": "boolean" }
                 }
             },
@@ -104,7 +94,7 @@ pub fn schema() -> Value {
                 "required": ["fence", "expect"],
                 "additionalProperties": false,
                 "properties": {
-                    "fence": { "enum": fences },
+                    "fence": { "enum": words(&Fence::ALL) },
                     "expect": {
                         "type": "object",
                         "minProperties": 1,
@@ -125,4 +115,8 @@ pub fn schema() -> Value {
             }
         }
     })
+}
+
+fn words(all: &[impl ToString]) -> Vec<String> {
+    all.iter().map(ToString::to_string).collect()
 }

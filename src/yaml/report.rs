@@ -40,10 +40,6 @@ impl Report {
         self.add(place, format!("unknown {what} `{got}`; {hint}"));
     }
 
-    pub fn is_clean(&self) -> bool {
-        self.complaints.is_empty()
-    }
-
     /// `value` where nothing was wrong, else everything that was, in file order.
     pub fn finish<T>(mut self, value: Option<T>) -> Result<T, InvalidFile> {
         if let (Some(value), true) = (value, self.complaints.is_empty()) {

@@ -189,7 +189,7 @@ impl Cluster for DockerCluster {
     }
 
     async fn logs(&self, node: &str) -> Result<String, ClusterError> {
-        read_log(&self.engine, &self.container(node), "all").await
+        read_log(&self.engine, &self.container(node)).await
     }
 
     async fn remove(&self) -> Result<(), ClusterError> {
@@ -200,11 +200,10 @@ impl Cluster for DockerCluster {
 }
 
 /// What a container printed, stdout and stderr in their order.
-async fn read_log(engine: &Engine, container: &str, tail: &str) -> Result<String, ClusterError> {
+async fn read_log(engine: &Engine, container: &str) -> Result<String, ClusterError> {
     let options = LogsOptions {
         stdout: true,
         stderr: true,
-        tail: tail.to_owned(),
         ..Default::default()
     };
     let mut stream = engine.docker().logs(container, Some(options));

@@ -1,12 +1,11 @@
 use super::engine::{Engine, failed};
 use super::read_log;
-use crate::cluster::{ClusterError, NodeSpec};
+use crate::cluster::{ClusterError, LastLines, NodeSpec};
 use bollard::query_parameters::LogsOptions;
 use futures_util::StreamExt;
 use std::time::Duration;
 
 const READY_DEADLINE: Duration = Duration::from_secs(30);
-const LAST_LINES: &str = "8";
 
 /// Returns when the node's log has the line that says it is ready. The log is
 /// followed, not polled, and its end means that the process ended.
@@ -45,16 +44,11 @@ pub async fn wait(engine: &Engine, container: &str, node: &NodeSpec) -> Result<(
             READY_DEADLINE.as_secs()
         ),
     };
-    let log = read_log(engine, container, LAST_LINES).await;
+    let log = read_log(engine, container).await;
     let log = log.unwrap_or_else(|error| error.to_string());
     Err(ClusterError::NotReady {
         node: node.name.clone(),
         reason,
-        log: log
-            .lines()
-            .map(|line| format!("    {line}\n"))
-            .collect::<String>()
-            .trim_end()
-            .to_owned(),
+        log: LastLines::of(&log).below(),
     })
 }

@@ -84,7 +84,7 @@ async fn bootstrap(
         task.finish("failed");
         return Err(ClusterError::Failed {
             what,
-            reason: ended.last_lines,
+            reason: format!("mmdebstrap failed{}", ended.stderr.below()),
         });
     }
     task.detail("importing");

@@ -1,8 +1,8 @@
 //! `docker build` through the API, from a context put together in memory.
 
-use crate::cluster::ClusterError;
 use crate::cluster::docker::engine::Engine;
 use crate::cluster::docker::labels;
+use crate::cluster::{ClusterError, LastLines};
 use crate::progress::Progress;
 use bollard::query_parameters::BuildImageOptions;
 use futures_util::StreamExt;
@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const BUILD_DEADLINE: Duration = Duration::from_secs(600);
-const LAST_LINES: usize = 8;
 
 /// The files that a build sees, with the Dockerfile among them.
 pub struct Context {
@@ -107,7 +106,7 @@ pub async fn build(
     };
     let body = bollard::body_full(tar.into());
     let mut stream = engine.docker().build_image(options, None, Some(body));
-    let mut last_lines: Vec<String> = Vec::new();
+    let mut last_lines = LastLines::default();
     let built = async {
         let mut id = None;
         while let Some(info) = stream.next().await {
@@ -119,11 +118,9 @@ pub async fn build(
             for line in info.stream.unwrap_or_default().lines() {
                 if !line.trim().is_empty() {
                     task.detail(line);
-                    last_lines.push(format!("    {line}"));
+                    last_lines.push(line);
                 }
             }
-            let surplus = last_lines.len().saturating_sub(LAST_LINES);
-            last_lines.drain(..surplus);
         }
         id.ok_or_else(|| "the engine named no image".to_owned())
     };
@@ -138,7 +135,7 @@ pub async fn build(
         }
         Err(reason) => {
             task.finish("failed");
-            Err(failed(format!("{reason}\n{}", last_lines.join("\n"))))
+            Err(failed(reason + &last_lines.below()))
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Programs of this machine, run to their end and never beyond ours.
 
-use crate::cluster::ClusterError;
+use crate::cluster::{ClusterError, LastLines};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::io::{Read, Seek};
@@ -9,7 +9,6 @@ use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::{Child, Command};
 
-const LAST_LINES: usize = 8;
 /// What a program gets to tidy up after SIGTERM: mmdebstrap finishes the step it
 /// is in, then unmounts and removes its work folder.
 const TIDY_UP_LOOKS: u32 = 600;
@@ -17,8 +16,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 pub struct Ended {
     pub success: bool,
-    /// Of its stderr, indented.
-    pub last_lines: String,
+    pub stderr: LastLines,
 }
 
 /// The caller sets arguments and stdout.
@@ -49,7 +47,7 @@ pub async fn run(mut command: Command, what: &str, limit: Duration) -> Result<En
     read.map_err(failed)?;
     Ok(Ended {
         success: status.success(),
-        last_lines: last_lines(&text),
+        stderr: LastLines::of(&String::from_utf8_lossy(&text)),
     })
 }
 
@@ -84,13 +82,6 @@ impl Drop for Running {
     }
 }
 
-fn last_lines(text: &[u8]) -> String {
-    let text = String::from_utf8_lossy(text);
-    let lines: Vec<&str> = text.lines().collect();
-    let from = lines.len().saturating_sub(LAST_LINES);
-    lines[from..].join("\n    ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +105,6 @@ mod tests {
         command.args(["-c", "echo one >&2; echo two >&2; exit 3"]);
         let ended = run(command, "fail", Duration::from_secs(5)).await.unwrap();
         assert!(!ended.success);
-        assert_eq!(ended.last_lines, "one\n    two");
+        assert_eq!(ended.stderr.joined(), "one\ntwo");
     }
 }
