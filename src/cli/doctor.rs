@@ -2,6 +2,7 @@ use super::exit::{Exit, Failure};
 use super::home::Home;
 use super::output;
 use crate::cluster::docker::{Engine, images};
+use std::collections::BTreeSet;
 
 /// One thing that a run needs or likes, and how it is here.
 enum Finding {
@@ -59,8 +60,14 @@ fn platform() -> Finding {
 
 async fn images_of(engine: &Engine, home: &Home) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
-    for (name, topology) in home.topologies()? {
-        let missing = images::missing(engine, &topology).await?;
+    let topologies = home.topologies()?;
+    let missing_anywhere = images::missing(engine, topologies.values()).await?;
+    for (name, topology) in &topologies {
+        let images: BTreeSet<&str> = topology.images().collect();
+        let missing: Vec<&str> = images
+            .into_iter()
+            .filter(|image| missing_anywhere.contains(*image))
+            .collect();
         findings.push(match missing.is_empty() {
             true => Finding::Good(format!("images of the topology {name}")),
             false => Finding::Later(format!(

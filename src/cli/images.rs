@@ -9,15 +9,13 @@ pub async fn execute(home: Home) -> Result<Exit, Failure> {
     let interrupt = interrupt::listen()?;
     let progress = progress::for_this_output();
     let engine = Engine::connect().await?;
-    for topology in topologies.values() {
-        let made = images::ensure(&engine, topology, progress.as_ref());
-        let ids = tokio::select! {
-            () = interrupt.cancelled() => return Err(RunError::Interrupted.into()),
-            ids = made => ids?,
-        };
-        for (name, id) in ids {
-            output::line(format_args!("{name}  {id}"))?;
-        }
+    let made = images::ensure(&engine, topologies.values(), progress.as_ref());
+    let ids = tokio::select! {
+        () = interrupt.cancelled() => return Err(RunError::Interrupted.into()),
+        ids = made => ids?,
+    };
+    for (name, id) in ids {
+        output::line(format_args!("{name}  {id}"))?;
     }
     Ok(Exit::AsExpected)
 }

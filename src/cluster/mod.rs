@@ -5,11 +5,13 @@ pub mod docker;
 mod error;
 mod last_lines;
 mod owner;
+mod start;
 pub mod topology;
 
 pub use error::ClusterError;
 pub use last_lines::LastLines;
 pub use owner::Owner;
+pub use start::start_services;
 pub use topology::{Topology, TopologyError};
 
 use crate::progress::Progress;
@@ -32,6 +34,11 @@ pub struct NodeSpec {
     pub ports: Vec<topology::Port>,
     /// The log line that says it is ready; without one, running is ready.
     pub ready: Option<String>,
+    /// The log line at which those that come after it are started; without one,
+    /// running is enough.
+    pub started: Option<String>,
+    /// Started after the services without this.
+    pub after_others: bool,
 }
 
 /// A process's stdin and stdout: a control channel that no network fault cuts.
@@ -83,8 +90,12 @@ pub trait Runtime: Send + Sync {
 /// what it waited for when it gives up.
 #[async_trait]
 pub trait Cluster: Send + Sync {
-    /// Starts a service and returns when it is ready.
+    /// Makes everything for a service but its process.
+    async fn create_node(&self, node: &NodeSpec) -> Result<(), ClusterError>;
+    /// Starts a service that was created; it runs then, and may not be ready yet.
     async fn start(&self, node: &NodeSpec) -> Result<(), ClusterError>;
+    /// Returns when the log of a started service has a line with this text.
+    async fn await_said(&self, node: &str, text: &str) -> Result<(), ClusterError>;
     /// Starts a process with its stdin and stdout in our hands.
     async fn start_attached(&self, node: &NodeSpec) -> Result<Console, ClusterError>;
     /// Where a service's port can be reached from here.

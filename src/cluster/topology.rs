@@ -2,6 +2,7 @@
 //! is started, and plain `docker compose` can start them too. Only a subset is
 //! read (compose/README.md lists it); anything else is refused by name.
 
+use super::NodeSpec;
 use crate::yaml::{self, At, Fields, InvalidFile, Node, Report, Value};
 use std::collections::BTreeMap;
 use std::io;
@@ -35,8 +36,29 @@ pub struct Service {
     pub ports: Vec<Port>,
     /// From the label `fencepost.ready`: the log line that says it is ready.
     pub ready: Option<String>,
+    /// From the label `fencepost.started`: the log line at which those that
+    /// depend on it are started.
+    pub started: Option<String>,
+    /// From `depends_on`: the services that are started first.
+    pub after: Vec<At<String>>,
     /// In a profile: a template that is started only when asked for by name.
     pub template: bool,
+}
+
+impl Service {
+    /// The node that this service, or a worker from this template, is started as.
+    pub fn node(&self, name: &str) -> NodeSpec {
+        NodeSpec {
+            name: name.to_owned(),
+            image: self.image.clone(),
+            command: self.command.clone(),
+            environment: self.environment.clone(),
+            ports: self.ports.clone(),
+            ready: self.ready.clone(),
+            started: self.started.clone(),
+            after_others: !self.after.is_empty(),
+        }
+    }
 }
 
 /// A port published on loopback. Host port 0 lets the system choose.
@@ -55,6 +77,7 @@ pub enum TopologyError {
 }
 
 const READY_LABEL: &str = "fencepost.ready";
+const STARTED_LABEL: &str = "fencepost.started";
 const WORKER: &str = "worker";
 
 impl Topology {
@@ -107,6 +130,11 @@ impl Topology {
         }
     }
 
+    /// The names of its images, some of them more than once.
+    pub fn images(&self) -> impl Iterator<Item = &str> {
+        self.services.values().map(|service| service.image.as_str())
+    }
+
     /// The services that every scenario on this topology starts.
     pub fn started(&self) -> impl Iterator<Item = (&String, &Service)> {
         self.services.iter().filter(|(_, s)| !s.template)
@@ -124,6 +152,7 @@ fn read_topology(root: &Node, folder: PathBuf, report: &mut Report) -> Option<To
             services.insert(name.value.clone(), service);
         }
     }
+    check_order(&services, report);
     let Some(worker) = services.get(WORKER).filter(|worker| worker.template) else {
         let message = format!("a topology needs a service `{WORKER}` with `profiles`");
         report.add(node.place, message);
@@ -156,6 +185,25 @@ fn read_topology(root: &Node, folder: PathBuf, report: &mut Report) -> Option<To
         lock_servers: lock_servers?,
         services,
     })
+}
+
+/// Services are started in two waves at most; workers come with both.
+fn check_order(services: &BTreeMap<String, Service>, report: &mut Report) {
+    let first = services
+        .iter()
+        .filter(|(_, service)| service.after.is_empty() && !service.template);
+    let first: Vec<&str> = first.map(|(name, _)| name.as_str()).collect();
+    for before in services.values().flat_map(|service| &service.after) {
+        let name = before.value.as_str();
+        if !services.contains_key(name) {
+            report.unknown(before.place, "service", name, first.iter().copied());
+        } else if !first.contains(&name) {
+            let message = format!(
+                "`{name}` is a template or depends on others itself; name a service that does not"
+            );
+            report.add(before.place, message);
+        }
+    }
 }
 
 /// `redis:6379`, or the same as a URL; the harness itself has to reach it too.
@@ -193,10 +241,11 @@ fn read_service(
     let environment = fields.read("environment", report, text_map);
     let ports = fields.read("ports", report, read_ports);
     let labels = fields.read("labels", report, text_map);
+    let mut labels = labels.unwrap_or_default();
     let template = fields.optional("profiles").is_some();
-    // Both are for plain `docker compose`; our own workers always get a stdin.
+    let after = fields.read("depends_on", report, names);
+    // For plain `docker compose`; our own workers always get a stdin.
     fields.optional("stdin_open");
-    fields.optional("depends_on");
     fields.finish(report);
     let image = image?.text("an image", report)?.value;
     let build = build.map(|context| (context.place, folder.join(context.value)));
@@ -214,15 +263,22 @@ fn read_service(
         command: command.unwrap_or_default(),
         environment: environment.unwrap_or_default(),
         ports: ports.unwrap_or_default(),
-        ready: labels.and_then(|mut labels| labels.remove(READY_LABEL)),
+        ready: labels.remove(READY_LABEL),
+        started: labels.remove(STARTED_LABEL),
+        after: after.unwrap_or_default(),
         template,
     })
 }
 
 fn texts(node: &Node, report: &mut Report) -> Option<Vec<String>> {
+    let words = names(node, report)?;
+    Some(words.into_iter().map(|word| word.value).collect())
+}
+
+fn names(node: &Node, report: &mut Report) -> Option<Vec<At<String>>> {
     let items = node.list("words", report)?;
-    let texts = items.iter().filter_map(|item| item.text("a word", report));
-    Some(texts.map(|text| text.value).collect())
+    let words = items.iter().filter_map(|item| item.text("a word", report));
+    Some(words.collect())
 }
 
 fn text_map(node: &Node, report: &mut Report) -> Option<BTreeMap<String, String>> {
@@ -309,6 +365,32 @@ mod tests {
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].starts_with("t.yml:4:5: unknown key"), "{lines:?}");
         assert!(lines[0].contains("privileged"));
+    }
+
+    #[test]
+    fn a_service_comes_after_those_that_come_after_nobody() {
+        let redis = "    image: x\n    ports: ['127.0.0.1::6379']\n    depends_on: ";
+        let with = |names: &str| with_redis(&format!("{redis}{names}\n"));
+        let topology = Topology::parse(Path::new("t.yml"), &with("[store]")).unwrap();
+        assert!(topology.services["redis"].node("redis").after_others);
+        assert!(!topology.services["store"].node("store").after_others);
+        for (names, complaint) in [
+            (
+                "[stor]",
+                "t.yml:5:18: unknown service `stor`; did you mean `store`?",
+            ),
+            (
+                "[redis]",
+                "t.yml:5:18: `redis` is a template or depends on others",
+            ),
+            (
+                "[worker]",
+                "t.yml:5:18: `worker` is a template or depends on others",
+            ),
+        ] {
+            let lines = complaints(&with(names));
+            assert!(lines[0].starts_with(complaint), "{lines:?}");
+        }
     }
 
     #[test]

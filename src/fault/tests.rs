@@ -125,7 +125,15 @@ impl Cluster for Scripted {
         Ok(())
     }
 
+    async fn create_node(&self, _: &NodeSpec) -> Result<(), ClusterError> {
+        unreachable!("the nemesis starts nothing")
+    }
+
     async fn start(&self, _: &NodeSpec) -> Result<(), ClusterError> {
+        unreachable!("the nemesis starts nothing")
+    }
+
+    async fn await_said(&self, _: &str, _: &str) -> Result<(), ClusterError> {
         unreachable!("the nemesis starts nothing")
     }
 

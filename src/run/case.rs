@@ -9,7 +9,7 @@ use super::observer::Observer;
 use super::phases::Phases;
 use super::workers::Workers;
 use super::{RunError, RunFolder, RunRequest, stop_at};
-use crate::cluster::{Cluster, Console, LastLines, Runtime};
+use crate::cluster::{Cluster, Console, LastLines, Runtime, start_services};
 use crate::fault::Nemesis;
 use crate::model::{CaseNotes, CaseResult};
 use crate::progress::{Progress, Task};
@@ -178,13 +178,8 @@ impl Stage<'_> {
     }
 
     async fn start_services(&self) -> Result<(), RunError> {
-        let starts = self
-            .nodes
-            .services
-            .iter()
-            .map(|node| self.cluster.start(node));
-        try_join_all(starts).await?;
-        Ok(())
+        let services = &self.nodes.services;
+        Ok(start_services(self.cluster.as_ref(), services).await?)
     }
 
     async fn start_workers(&self) -> Result<Vec<Console>, RunError> {

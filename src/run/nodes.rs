@@ -2,7 +2,7 @@
 
 use super::RunRequest;
 use crate::cluster::NodeSpec;
-use crate::cluster::topology::{Endpoint, Service};
+use crate::cluster::topology::Endpoint;
 use crate::model::{Fence, Gate};
 use crate::scenario::{Case, Worker};
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ impl CaseNodes {
     pub fn new(request: &RunRequest<'_>, case: &Case) -> CaseNodes {
         let topology = request.topology;
         let services = topology.started().map(|(name, service)| {
-            let mut node = node(name, service);
+            let mut node = service.node(name);
             if *name == topology.resource.node {
                 let settings = resource_settings(request, case.fence);
                 node.environment.extend(settings);
@@ -27,7 +27,7 @@ impl CaseNodes {
             node
         });
         let workers = request.scenario.workers.iter().map(|worker| {
-            let mut node = node(&worker.name, topology.worker());
+            let mut node = topology.worker().node(&worker.name);
             node.environment.extend(worker_settings(request, worker));
             node
         });
@@ -41,17 +41,6 @@ impl CaseNodes {
 
     pub fn worker_names(&self) -> Vec<String> {
         self.workers.iter().map(|node| node.name.clone()).collect()
-    }
-}
-
-fn node(name: &str, service: &Service) -> NodeSpec {
-    NodeSpec {
-        name: name.to_owned(),
-        image: service.image.clone(),
-        command: service.command.clone(),
-        environment: service.environment.clone(),
-        ports: service.ports.clone(),
-        ready: service.ready.clone(),
     }
 }
 

@@ -1,9 +1,12 @@
-//! Plain Compose can start the topologies too.
+//! Plain Compose can read and start the topologies too.
 
 use crate::support::*;
-use std::io::{Read, Write};
+use fencepost::cluster::Topology;
+use std::collections::BTreeSet;
+use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Output};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 #[test]
@@ -33,6 +36,20 @@ fn plain_compose_starts_a_topology() {
     assert_eq!(docker_ok(&["ps", "-a", "-q", "--filter", &left]), "");
 }
 
+#[test]
+fn plain_compose_finds_the_same_services_in_every_topology() {
+    let Some(program) = program() else { return };
+    let topologies = Topology::load_all(&project().join("compose")).unwrap();
+    for (name, topology) in topologies {
+        let file = format!("compose/{name}.yml");
+        let arguments = ["-f", &file, "--profile", "workers", "config", "--services"];
+        let theirs = said(call(program, &arguments));
+        let theirs: BTreeSet<&str> = theirs.lines().collect();
+        let ours: BTreeSet<&str> = topology.services.keys().map(String::as_str).collect();
+        assert_eq!(ours, theirs, "{file}");
+    }
+}
+
 /// The first bytes of an answer; None where nobody answers yet.
 fn ask(address: &str, request: &str, bytes: usize) -> Option<String> {
     let mut stream = TcpStream::connect(address).ok()?;
@@ -43,62 +60,75 @@ fn ask(address: &str, request: &str, bytes: usize) -> Option<String> {
     String::from_utf8(answer).ok()
 }
 
-/// A project of its own, taken down however the test ends.
-struct Compose {
-    program: Vec<&'static str>,
-    project: String,
-}
+/// `docker compose`, or docker-compose.
+type Program = &'static [&'static str];
 
-impl Compose {
-    fn find() -> Option<Compose> {
-        let programs = [vec!["docker", "compose"], vec!["docker-compose"]];
-        let works = |program: &Vec<&str>| {
-            let version = Command::new(program[0])
-                .args(&program[1..])
-                .arg("version")
-                .output();
-            version.is_ok_and(|output| output.status.success())
-        };
-        let find = || programs.iter().find(|program| works(program)).cloned();
-        let found = find().or_else(|| {
+/// None, and a line that says so, where there is no Compose to test with.
+fn program() -> Option<Program> {
+    static FOUND: OnceLock<Option<Program>> = OnceLock::new();
+    let programs: [Program; 2] = [&["docker", "compose"], &["docker-compose"]];
+    let works = |program: &Program| call(program, &["version"]).is_ok_and(|o| o.status.success());
+    let find = || programs.into_iter().find(works);
+    let found = *FOUND.get_or_init(|| {
+        find().or_else(|| {
             let may_install = std::env::var_os("CI").is_some() && nix::unistd::geteuid().is_root();
             if may_install {
                 install();
             }
             find()
-        });
-        let Some(program) = found else {
-            skip("neither `docker compose` nor docker-compose is here");
-            return None;
-        };
+        })
+    });
+    if found.is_none() {
+        skip("neither `docker compose` nor docker-compose is here");
+    }
+    found
+}
+
+fn call(program: Program, arguments: &[&str]) -> io::Result<Output> {
+    Command::new(program[0])
+        .args(&program[1..])
+        .args(arguments)
+        .current_dir(project())
+        .output()
+}
+
+/// What a call printed; it has to succeed.
+#[track_caller]
+fn said(output: io::Result<Output>) -> String {
+    let output = output.expect("it was here a moment ago");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{stderr}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// A project of its own, taken down however the test ends.
+struct Compose {
+    program: Program,
+    project: String,
+}
+
+impl Compose {
+    fn find() -> Option<Compose> {
         Some(Compose {
-            program,
+            program: program()?,
             project: format!("fencepost-test-{}", std::process::id()),
         })
     }
 
-    fn call(&self, arguments: &[&str]) -> Output {
-        Command::new(self.program[0])
-            .args(&self.program[1..])
-            .args(["-f", "compose/redis.yml", "-p", &self.project])
-            .args(arguments)
-            .current_dir(project())
-            .output()
-            .expect("it was here a moment ago")
+    fn call(&self, arguments: &[&str]) -> io::Result<Output> {
+        let project = ["-f", "compose/redis.yml", "-p", &self.project];
+        call(self.program, &[&project, arguments].concat())
     }
 
     #[track_caller]
     fn ok(&self, arguments: &[&str]) -> String {
-        let output = self.call(arguments);
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {stderr}");
-        String::from_utf8_lossy(&output.stdout).trim().to_owned()
+        said(self.call(arguments))
     }
 }
 
 impl Drop for Compose {
     fn drop(&mut self) {
-        self.call(&["down", "-v"]);
+        let _ = self.call(&["down", "-v"]);
     }
 }
 

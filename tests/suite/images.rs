@@ -19,9 +19,10 @@ fn images_are_made_once_and_named_by_their_content() {
     assert_eq!(again.stdout, first.stdout);
 
     let id_of = |name: &str| {
-        let mut lines = first.stdout.lines();
-        let id = lines.find_map(|line| line.strip_prefix(name));
-        id.expect("every image is printed").trim().to_owned()
+        let lines = first.stdout.lines();
+        let ids: Vec<&str> = lines.filter_map(|line| line.strip_prefix(name)).collect();
+        assert_eq!(ids.len(), 1, "{name} is printed once: {first}");
+        ids[0].trim().to_owned()
     };
     let tags = |id: &str| docker_ok(&["inspect", "-f", "{{.RepoTags}}", id]);
     let own = tags(&id_of("fencepost/self:latest"));
@@ -32,8 +33,10 @@ fn images_are_made_once_and_named_by_their_content() {
         hash.len() == 12 && hash.chars().all(|c| c.is_ascii_hexdigit())
     });
     assert!(by_hash, "{own}");
-    let redis = tags(&id_of("fencepost/redis:7.0"));
-    assert!(redis.contains("fencepost/redis:7.0-"), "{redis}");
+    for name in ["fencepost/redis:7.0", "fencepost/etcd:3.5"] {
+        let server = tags(&id_of(name));
+        assert!(server.contains(&format!("{name}-")), "{server}");
+    }
 }
 
 #[test]
@@ -53,7 +56,9 @@ fn the_doctor_finds_everything_once_images_are_there() {
     let ended = fencepost(&["doctor"]).expect_code(0);
     let ended = ended.expect_said(&[
         "ok      Docker Engine",
-        "ok      images of the topology redis",
+        "ok      images of the topology redis\n",
+        "ok      images of the topology redlock\n",
+        "ok      images of the topology etcd\n",
     ]);
     assert!(!ended.stdout.contains("MISSING"), "{ended}");
 }

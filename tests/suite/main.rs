@@ -16,6 +16,7 @@ mod servers;
 mod simulation;
 mod support;
 mod tidy_house;
+mod topologies;
 mod unread_output;
 mod without_docker;
 mod worker_rounds;

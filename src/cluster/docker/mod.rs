@@ -117,10 +117,17 @@ impl DockerCluster {
 
 #[async_trait]
 impl Cluster for DockerCluster {
+    async fn create_node(&self, node: &NodeSpec) -> Result<(), ClusterError> {
+        self.create_container(node, false).await.map(drop)
+    }
+
     async fn start(&self, node: &NodeSpec) -> Result<(), ClusterError> {
-        let name = self.create_container(node, false).await?;
-        self.start_container(&name, node).await?;
-        readiness::wait(&self.engine, &name, node).await
+        self.start_container(&self.container(&node.name), node)
+            .await
+    }
+
+    async fn await_said(&self, node: &str, text: &str) -> Result<(), ClusterError> {
+        readiness::await_said(&self.engine, &self.container(node), node, text).await
     }
 
     async fn start_attached(&self, node: &NodeSpec) -> Result<Console, ClusterError> {

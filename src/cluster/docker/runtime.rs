@@ -37,7 +37,7 @@ impl Runtime for DockerRuntime {
         topology: &Topology,
         progress: &dyn Progress,
     ) -> Result<BTreeMap<String, String>, ClusterError> {
-        let ids = images::ensure(&self.engine, topology, progress).await?;
+        let ids = images::ensure(&self.engine, [topology], progress).await?;
         let about = &self.engine.about;
         let mut found = BTreeMap::from([
             ("runtime".to_owned(), "docker".to_owned()),

@@ -11,6 +11,7 @@ mod program;
 
 use super::engine::{Engine, call, is_not_found, label_filter};
 use super::labels;
+use crate::cluster::topology::Service;
 use crate::cluster::{ClusterError, Topology};
 use crate::progress::Progress;
 use bollard::query_parameters::{
@@ -18,7 +19,7 @@ use bollard::query_parameters::{
 };
 use futures_util::StreamExt;
 use nix::fcntl::{Flock, FlockArg};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::path::Path;
 use std::time::Duration;
@@ -37,19 +38,16 @@ const OWN_IMAGES_KEPT: usize = 4;
 /// From the name in the Compose file to the id to start.
 pub type ImageIds = BTreeMap<String, String>;
 
-/// Makes or finds every image that the topology names.
+/// Makes or finds every image that the topologies name, each of them once.
 pub async fn ensure(
     engine: &Engine,
-    topology: &Topology,
+    topologies: impl IntoIterator<Item = &Topology>,
     progress: &dyn Progress,
 ) -> Result<ImageIds, ClusterError> {
     // One builder at a time on this machine: the second finds the first one's images.
     let _lock = one_builder(progress).await?;
     let mut ids = ImageIds::new();
-    for service in topology.services.values() {
-        if ids.contains_key(&service.image) {
-            continue;
-        }
+    for (topology, service) in each_image(topologies) {
         let id = match &service.build {
             _ if service.image == OWN => ensure_own(engine, &topology.folder, progress).await?,
             Some(context) => ensure_built(engine, &service.image, context, progress).await?,
@@ -60,20 +58,38 @@ pub async fn ensure(
     Ok(ids)
 }
 
-/// The names of the topology's images that would have to be made or fetched.
-pub async fn missing(engine: &Engine, topology: &Topology) -> Result<Vec<String>, ClusterError> {
-    let mut missing = Vec::new();
-    for service in topology.services.values() {
+/// The names of the images that would have to be made or fetched.
+pub async fn missing(
+    engine: &Engine,
+    topologies: impl IntoIterator<Item = &Topology>,
+) -> Result<BTreeSet<String>, ClusterError> {
+    let mut missing = BTreeSet::new();
+    for (topology, service) in each_image(topologies) {
         let tag = match &service.build {
             _ if service.image == OWN => own_context(&topology.folder)?.tag(OWN),
             Some(context) => build::Context::read(context)?.tag(&service.image),
             None => service.image.clone(),
         };
-        if find(engine, &tag).await?.is_none() && !missing.contains(&service.image) {
-            missing.push(service.image.clone());
+        if find(engine, &tag).await?.is_none() {
+            missing.insert(service.image.clone());
         }
     }
     Ok(missing)
+}
+
+/// One service for each image, with its topology.
+fn each_image<'a>(
+    topologies: impl IntoIterator<Item = &'a Topology>,
+) -> impl Iterator<Item = (&'a Topology, &'a Service)> {
+    let services = |topology: &'a Topology| {
+        let services = topology.services.values();
+        services.map(move |service| (topology, service))
+    };
+    let mut seen = BTreeSet::new();
+    topologies
+        .into_iter()
+        .flat_map(services)
+        .filter(move |(_, service)| seen.insert(&service.image))
 }
 
 async fn ensure_own(
