@@ -35,23 +35,25 @@
 //! believe in itself.
 
 mod backend;
+mod belief;
 mod client;
 mod error;
+mod in_flight;
 mod lease;
-mod lua;
 mod metrics;
 mod observe;
-mod observed;
+mod open;
 mod redis;
-mod redis_link;
 mod wait;
 mod watchdog;
 
 pub use self::redis::{RedisBackend, RedisSettings};
-pub use backend::{Attempt, LockBackend, RenewOutcome};
+pub use backend::{Ask, Attempt, Grant, LockBackend, RenewOutcome, Term, UnsafeRelease, WaitLine};
+pub use belief::{Belief, LostReason};
 pub use client::{LockClient, LockSettings, MAX_KEY_BYTES, MAX_TTL};
 pub use error::{LockError, LockProblem};
-pub use lease::{Lease, LostReason, RenewError};
+pub use lease::{Lease, RenewError};
 pub use metrics::LockMetrics;
 pub use observe::observe_redis;
+pub use open::open;
 pub use watchdog::keep_renewed;

@@ -3,7 +3,7 @@
 
 use super::draft::{Draft, DraftWorker};
 use super::values::is_plain_name;
-use super::{Scenario, Trigger, build, pauses};
+use super::{Scenario, Trigger, build, lock, pauses};
 use crate::model::{EventKind, format_duration};
 use crate::yaml::{At, Report};
 use std::collections::BTreeMap;
@@ -53,6 +53,7 @@ pub fn validate(
     }
     check.names(file, surroundings, report);
     check.times(report);
+    lock::check(&draft, report);
     for worker in &draft.workers {
         check.worker(worker, report);
     }
@@ -125,7 +126,7 @@ impl Check<'_> {
     }
 
     fn times(&self, report: &mut Report) {
-        if let Some(ttl) = &self.draft.ttl {
+        if let Some(ttl) = self.draft.ttl() {
             if ttl.value.is_zero() || ttl.value > LONGEST_TTL {
                 report.add(ttl.place, "a TTL is longer than 0ms and at most a day");
             } else if ttl.value >= self.deadline {
