@@ -44,6 +44,7 @@ mod metrics;
 mod observe;
 mod open;
 mod redis;
+mod reentrant;
 mod wait;
 mod watchdog;
 
@@ -56,4 +57,5 @@ pub use lease::{Lease, RenewError};
 pub use metrics::LockMetrics;
 pub use observe::observe_redis;
 pub use open::open;
+pub use reentrant::{Hold, ReentrantLocks, Released};
 pub use watchdog::keep_renewed;
