@@ -1,9 +1,9 @@
+use super::in_flight::InFlight;
 use super::wait::JitterWait;
-use super::{Attempt, Lease, LockBackend, LockError, LockMetrics, LockProblem};
+use super::{Ask, Attempt, Lease, LockBackend, LockError, LockMetrics, LockProblem};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout_at};
-use uuid::Uuid;
 
 pub const MAX_KEY_BYTES: usize = 256;
 pub const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
@@ -47,33 +47,44 @@ impl LockClient {
         })
     }
 
-    /// Tries until it holds the lock or the deadline has come.
+    /// Waits until it holds the lock or the deadline has come.
     ///
     /// A server that is not there or does not answer is tried again like one
     /// that says "busy": it may come back before the deadline. Dropping the
-    /// future is safe: a try that is under way is undone in the background, so
-    /// no key stays behind on a server that can be reached. Where it cannot,
-    /// the TTL frees the lock.
+    /// future is safe: what is under way is undone in the background, so no
+    /// key and no place in a line stays behind on a server that can be
+    /// reached. Where it cannot, the TTL frees the lock.
     pub async fn acquire(&self, key: &str, deadline: Instant) -> Result<Lease, LockError> {
         self.check_key(key)?;
+        let Shared {
+            backend,
+            wait,
+            metrics,
+            ..
+        } = &*self.shared;
+        let _waiting = metrics.waiting();
         let started_at = Instant::now();
         loop {
-            let (retry_in, last) = match timeout_at(deadline, self.attempt(key, started_at)).await {
+            let attempt = self.attempt(key, started_at, Patience::InLine);
+            let (retry_in, last) = match timeout_at(deadline, attempt).await {
                 Ok(Ok(Outcome::Held(lease))) => return Ok(lease),
                 Ok(Ok(Outcome::Busy { retry_in })) => (Some(retry_in), None),
+                Ok(Err(error)) if error.problem.is_final() => return Err(error),
                 Ok(Err(error)) => (None, Some(Box::new(error.problem))),
                 Err(_) => {
+                    // In a line, no answer means that it was not our turn.
+                    let unanswered = backend.line().is_none();
                     let problem = LockProblem::NoAnswer("the deadline came first".to_owned());
-                    (None, Some(Box::new(problem)))
+                    (None, unanswered.then(|| Box::new(problem)))
                 }
             };
-            let next_try = Instant::now() + self.shared.wait.next(retry_in);
+            let next_try = Instant::now() + wait.next(retry_in);
             if next_try >= deadline {
                 sleep_until(deadline).await;
-                self.shared.metrics.acquire_timeouts.inc();
+                metrics.acquire_timeouts.inc();
                 let waited = started_at.elapsed();
                 let problem = LockProblem::Timeout { waited, last };
-                return Err(self.shared.backend.error(key, problem));
+                return Err(backend.error(key, problem));
             }
             sleep_until(next_try).await;
         }
@@ -82,39 +93,41 @@ impl LockClient {
     /// One try: `None` when somebody else holds the lock.
     pub async fn try_acquire(&self, key: &str) -> Result<Option<Lease>, LockError> {
         self.check_key(key)?;
-        match self.attempt(key, Instant::now()).await? {
+        match self.attempt(key, Instant::now(), Patience::None).await? {
             Outcome::Held(lease) => Ok(Some(lease)),
             Outcome::Busy { .. } => Ok(None),
         }
     }
 
     /// `started_at`: when the first of these tries was made.
-    async fn attempt(&self, key: &str, started_at: Instant) -> Result<Outcome, LockError> {
+    async fn attempt(
+        &self,
+        key: &str,
+        started_at: Instant,
+        patience: Patience,
+    ) -> Result<Outcome, LockError> {
         let Shared {
             backend,
             ttl,
             metrics,
             ..
         } = &*self.shared;
-        // A fresh owner for each try: with a reused one, the leftover of a try
-        // whose answer was lost would look like a lock that we hold now.
-        let mut in_flight = InFlight::new(backend.clone(), key);
-        // The lease counts from before the request was sent. The server starts
-        // its own count later, so the holder gives up first.
-        let sent_at = Instant::now();
+        let in_flight = InFlight::new(backend.clone(), key);
         metrics.acquire_attempts.inc();
-        match backend.try_acquire(key, &in_flight.owner, *ttl).await {
-            Ok(Attempt::Granted { token }) => {
-                metrics.granted(token, started_at.elapsed());
-                let lease = Lease::new(
-                    backend.clone(),
-                    metrics.clone(),
-                    key.to_owned(),
-                    in_flight.settle(),
-                    token,
-                    *ttl,
-                    sent_at,
-                );
+        let ask = Ask {
+            key,
+            owner: in_flight.owner(),
+            ttl: *ttl,
+        };
+        let answer = match backend.line().filter(|_| patience == Patience::InLine) {
+            Some(line) => line.wait(ask).await.map(Attempt::Granted),
+            None => backend.try_acquire(ask).await,
+        };
+        match answer {
+            Ok(Attempt::Granted(grant)) => {
+                metrics.granted(grant.token, started_at.elapsed());
+                let (key, owner) = in_flight.settle();
+                let lease = Lease::new(backend.clone(), metrics.clone(), key, owner, grant);
                 if lease.is_lost() {
                     // The answer was under way for longer than the grant lives:
                     // nobody may begin to work on that.
@@ -130,18 +143,22 @@ impl LockClient {
             }
             Err(error) => {
                 if error.problem.may_have_happened() {
-                    // Otherwise our own ghost would be the one we wait for. If
-                    // this release fails too, the TTL is what frees the lock.
-                    let _unknown = backend.release(key, &in_flight.owner).await;
+                    // Otherwise our own ghost would be the one we wait for.
+                    in_flight.undo().await;
+                } else {
+                    in_flight.settle();
                 }
-                in_flight.settle();
                 Err(error)
             }
         }
     }
 
+    pub(super) fn error(&self, key: &str, problem: LockProblem) -> LockError {
+        self.shared.backend.error(key, problem)
+    }
+
     fn check_key(&self, key: &str) -> Result<(), LockError> {
-        check_key(key).map_err(|problem| self.shared.backend.error(key, problem))
+        check_key(key).map_err(|problem| self.error(key, problem))
     }
 }
 
@@ -150,51 +167,13 @@ enum Outcome {
     Busy { retry_in: Duration },
 }
 
-/// A try whose answer is not known yet. Dropped like that, it undoes itself.
-struct InFlight {
-    backend: Arc<dyn LockBackend>,
-    key: String,
-    owner: String,
-    settled: bool,
-}
-
-impl InFlight {
-    fn new(backend: Arc<dyn LockBackend>, key: &str) -> InFlight {
-        InFlight {
-            backend,
-            key: key.to_owned(),
-            owner: Uuid::new_v4().to_string(),
-            settled: false,
-        }
-    }
-
-    /// The answer came, and somebody else takes care of what it means.
-    fn settle(&mut self) -> String {
-        self.settled = true;
-        std::mem::take(&mut self.owner)
-    }
-}
-
-impl Drop for InFlight {
-    fn drop(&mut self) {
-        if !self.settled {
-            release_in_background(
-                self.backend.clone(),
-                std::mem::take(&mut self.key),
-                std::mem::take(&mut self.owner),
-            );
-        }
-    }
-}
-
-/// Best effort, for those who cannot wait: a drop. The backend's own time
-/// limits end the task; without a runtime, the TTL has to do.
-pub(super) fn release_in_background(backend: Arc<dyn LockBackend>, key: String, owner: String) {
-    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        runtime.spawn(async move {
-            let _unknown = backend.release(&key, &owner).await;
-        });
-    }
+/// What to do about a lock that is busy.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Patience {
+    /// Come back with an answer at once.
+    None,
+    /// Stand in the backend's line, if it has one.
+    InLine,
 }
 
 fn check_key(key: &str) -> Result<(), LockProblem> {

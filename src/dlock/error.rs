@@ -40,6 +40,26 @@ pub enum LockProblem {
     /// The server understood and said no.
     #[error("refused: {0}")]
     Refused(String),
+    /// The wait would be longer than somebody decided that waits may be.
+    #[error("{waiting} are waiting already, and at most {max} may")]
+    QueueFull { waiting: usize, max: usize },
+    #[error("a quorum of {quorum} out of {nodes} nodes {reason}")]
+    BadQuorum {
+        quorum: usize,
+        nodes: usize,
+        reason: &'static str,
+    },
+    #[error("{0}")]
+    BadServers(String),
+    /// Too many of the nodes failed for anything to be decided.
+    #[error("{answered} of {nodes} nodes answered and {quorum} are needed: {failures}")]
+    NoQuorum {
+        answered: usize,
+        quorum: usize,
+        nodes: usize,
+        /// Node by node.
+        failures: String,
+    },
     #[error("not acquired within {} ms{}", .waited.as_millis(), last_words(.last))]
     Timeout {
         waited: Duration,
@@ -53,8 +73,17 @@ impl LockProblem {
     pub fn may_have_happened(&self) -> bool {
         matches!(
             self,
-            LockProblem::NoAnswer(_) | LockProblem::BadAnswer(_) | LockProblem::Refused(_)
+            LockProblem::NoAnswer(_)
+                | LockProblem::BadAnswer(_)
+                | LockProblem::Refused(_)
+                | LockProblem::QueueFull { .. }
+                | LockProblem::NoQuorum { .. }
         )
+    }
+
+    /// Whether waiting longer would not help: who asks has to hear it now.
+    pub fn is_final(&self) -> bool {
+        matches!(self, LockProblem::QueueFull { .. })
     }
 }
 

@@ -1,6 +1,9 @@
-use super::client::release_in_background;
-use super::{LockBackend, LockError, LockMetrics, RenewOutcome};
+use super::in_flight::in_background;
+use super::{
+    Ask, Belief, Grant, LockBackend, LockError, LockMetrics, LostReason, RenewOutcome, Term,
+};
 use crate::model::{FencingToken, ReleaseOutcome};
+use futures_util::future::BoxFuture;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,47 +29,36 @@ pub struct Lease {
     ttl: Duration,
     acquired_at: Instant,
     belief: watch::Sender<Belief>,
+    /// Where there is one, its deadline counts, and not the one above.
+    session: Option<watch::Receiver<Belief>>,
     settled: bool,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Belief {
-    deadline: Instant,
-    /// Once set, it stays: a holder who was told so may have acted on it.
-    lost: Option<LostReason>,
-}
-
-impl Belief {
-    fn lost(self) -> Option<LostReason> {
-        let ran_out = || (Instant::now() >= self.deadline).then_some(LostReason::Deadline);
-        self.lost.or_else(ran_out)
-    }
-}
-
 impl Lease {
-    /// `sent_at` is from before the request for this grant left.
     pub(super) fn new(
         backend: Arc<dyn LockBackend>,
         metrics: LockMetrics,
         key: String,
         owner: String,
-        token: FencingToken,
-        ttl: Duration,
-        sent_at: Instant,
+        grant: Grant,
     ) -> Lease {
-        let belief = Belief {
-            deadline: sent_at + ttl,
-            lost: None,
+        let (belief, session) = match grant.term {
+            Term::Until(deadline) => (Belief::until(deadline), None),
+            Term::Session(session) => {
+                let belief = *session.borrow();
+                (belief, Some(session))
+            }
         };
         Lease {
             backend,
             metrics,
             key,
             owner,
-            token,
-            ttl,
-            acquired_at: sent_at,
+            token: grant.token,
+            ttl: grant.ttl,
+            acquired_at: grant.asked_at,
             belief: watch::Sender::new(belief),
+            session,
             settled: false,
         }
     }
@@ -85,6 +77,7 @@ impl Lease {
         self.token
     }
 
+    /// What the server granted: with etcd, whole seconds and at least its own minimum.
     pub fn ttl(&self) -> Duration {
         self.ttl
     }
@@ -96,7 +89,7 @@ impl Lease {
 
     /// Until when the holder may believe that it holds the lock.
     pub fn deadline(&self) -> Instant {
-        self.belief.borrow().deadline
+        self.belief().deadline
     }
 
     pub fn is_lost(&self) -> bool {
@@ -104,23 +97,52 @@ impl Lease {
     }
 
     pub fn lost_reason(&self) -> Option<LostReason> {
-        self.belief.borrow().lost()
+        self.belief().lost()
     }
 
     /// Completes when the lease is lost: at its deadline at the latest, earlier
-    /// when a renewal was told so.
+    /// when a renewal or its session was told so.
     pub async fn lost(&self) -> LostReason {
         let mut changes = self.belief.subscribe();
+        let mut session = self.session.clone();
         loop {
-            let belief = *changes.borrow_and_update();
+            changes.mark_unchanged();
+            if let Some(session) = &mut session {
+                session.mark_unchanged();
+            }
+            let belief = self.belief();
             if let Some(reason) = belief.lost() {
                 self.mark_lost(reason);
                 return reason;
             }
+            let session_changed = async {
+                match &mut session {
+                    Some(session) => session.changed().await,
+                    None => std::future::pending().await,
+                }
+            };
             tokio::select! {
                 _ = changes.changed() => {}
                 () = sleep_until(belief.deadline) => {}
+                changed = session_changed => {
+                    if changed.is_err() {
+                        self.mark_lost(LostReason::SessionOver);
+                    }
+                }
             }
+        }
+    }
+
+    /// What this hold and, where there is one, its session believe together.
+    fn belief(&self) -> Belief {
+        let own = *self.belief.borrow();
+        let Some(session) = &self.session else {
+            return own;
+        };
+        let shared = *session.borrow();
+        Belief {
+            deadline: shared.deadline,
+            lost: own.lost.or(shared.lost),
         }
     }
 
@@ -143,34 +165,59 @@ impl Lease {
     }
 
     async fn try_renew(&self) -> Result<(), RenewError> {
-        let belief = *self.belief.borrow();
+        let belief = self.belief();
         if let Some(reason) = belief.lost() {
             return Err(RenewError::Lost(reason));
         }
-        let sent_at = Instant::now();
-        let request = self.backend.renew(&self.key, &self.owner, self.ttl);
+        let request = self.backend.renew(Ask {
+            key: &self.key,
+            owner: &self.owner,
+            ttl: self.ttl,
+        });
         let answer = timeout_at(belief.deadline, request).await;
         match answer.map_err(|_| RenewError::Lost(LostReason::Deadline))?? {
             RenewOutcome::Expired => Err(RenewError::Lost(LostReason::Expired)),
             RenewOutcome::Superseded => Err(RenewError::Lost(LostReason::Superseded)),
-            RenewOutcome::Renewed => {
-                let mut lost = None;
-                self.belief.send_modify(|belief| {
-                    lost = belief.lost();
-                    if lost.is_none() {
-                        // Two renewals at once may be answered in either order.
-                        belief.deadline = belief.deadline.max(sent_at + self.ttl);
-                    }
-                });
-                lost.map_or(Ok(()), |reason| Err(RenewError::Lost(reason)))
-            }
+            RenewOutcome::Renewed { until } => self.prolong(until).map_err(RenewError::Lost),
         }
+    }
+
+    fn prolong(&self, until: Instant) -> Result<(), LostReason> {
+        if self.session.is_some() {
+            // A session moves its own deadline.
+            return self.lost_reason().map_or(Ok(()), Err);
+        }
+        let mut prolonged = Ok(());
+        self.belief
+            .send_modify(|belief| prolonged = belief.prolong(until));
+        prolonged
     }
 
     /// Gives the lock back and says what the server made of it. A lock that is
     /// not ours any more stays as it is.
     pub async fn release(mut self) -> ReleaseOutcome {
         let answer = self.backend.release(&self.key, &self.owner).await;
+        self.settle(answer)
+    }
+
+    /// Asks who holds the lock, awaits `between`, and then deletes the lock,
+    /// whoever holds it by then.
+    ///
+    /// For the scenario that shows it deleting somebody else's lock: nothing
+    /// else should call this. Where the backend has no such release, the lease
+    /// is released as it should be.
+    pub async fn release_unsafe_get_then_del(
+        mut self,
+        between: BoxFuture<'_, ()>,
+    ) -> ReleaseOutcome {
+        let answer = match self.backend.unsafe_release() {
+            Some(release) => release.get_then_del(&self.key, &self.owner, between).await,
+            None => self.backend.release(&self.key, &self.owner).await,
+        };
+        self.settle(answer)
+    }
+
+    fn settle(&mut self, answer: Result<ReleaseOutcome, LockError>) -> ReleaseOutcome {
         let outcome = answer.unwrap_or(ReleaseOutcome::Unknown);
         self.settled = true;
         self.metrics.released(outcome, self.acquired_at.elapsed());
@@ -190,11 +237,14 @@ impl Drop for Lease {
     fn drop(&mut self) {
         if !self.settled {
             self.metrics.ended(self.acquired_at.elapsed());
-            release_in_background(
-                self.backend.clone(),
+            let backend = self.backend.clone();
+            let (key, owner) = (
                 std::mem::take(&mut self.key),
                 std::mem::take(&mut self.owner),
             );
+            in_background(async move {
+                let _unknown = backend.release(&key, &owner).await;
+            });
         }
     }
 }
@@ -209,17 +259,6 @@ impl fmt::Debug for Lease {
             .field("belief", &*self.belief.borrow())
             .finish_non_exhaustive()
     }
-}
-
-/// How a holder learned that its lease is gone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum LostReason {
-    #[error("its time ran out by the holder's own clock")]
-    Deadline,
-    #[error("the server holds it for nobody any more")]
-    Expired,
-    #[error("the server holds it for somebody else")]
-    Superseded,
 }
 
 #[derive(Clone, Debug, Error)]

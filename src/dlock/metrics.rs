@@ -24,9 +24,11 @@ pub struct LockMetrics {
     pub renews: Counter,
     pub renew_failures: Counter,
     pub release_by_non_owner: Counter,
-    /// Stands at 0 as long as every backend compares and deletes in one step.
+    /// Stands at 0 as long as nobody uses the release whose name says that it is unsafe.
     pub release_by_non_owner_applied: Counter,
     pub leases_held: Gauge,
+    /// Callers of this process that wait for a lock.
+    pub queue_length: Gauge,
     pub current_token: Gauge<u64, AtomicU64>,
     token_age: TokenAge,
 }
@@ -45,6 +47,7 @@ impl Default for LockMetrics {
             release_by_non_owner: Counter::default(),
             release_by_non_owner_applied: Counter::default(),
             leases_held: Gauge::default(),
+            queue_length: Gauge::default(),
             current_token: Gauge::default(),
             token_age: TokenAge::default(),
         }
@@ -108,11 +111,22 @@ impl LockMetrics {
             self.leases_held.clone(),
         );
         registry.register(
+            "lock_queue_length",
+            "Callers of this process that wait for a lock",
+            self.queue_length.clone(),
+        );
+        registry.register(
             "lock_current_token",
             "The fencing token of the latest grant",
             self.current_token.clone(),
         );
         registry.register_collector(Box::new(self.token_age.clone()));
+    }
+
+    /// Somebody waits for as long as this is kept.
+    pub(super) fn waiting(&self) -> Waiting {
+        self.queue_length.inc();
+        Waiting(self.queue_length.clone())
     }
 
     pub(super) fn granted(&self, token: FencingToken, waited: Duration) {
@@ -129,6 +143,10 @@ impl LockMetrics {
             ReleaseOutcome::Expired | ReleaseOutcome::Superseded => {
                 self.release_by_non_owner.inc();
             }
+            ReleaseOutcome::FreedAnother => {
+                self.release_by_non_owner.inc();
+                self.release_by_non_owner_applied.inc();
+            }
             ReleaseOutcome::Released | ReleaseOutcome::Unknown => {}
         }
     }
@@ -136,6 +154,14 @@ impl LockMetrics {
     pub(super) fn ended(&self, held: Duration) {
         self.leases_held.dec();
         self.held_seconds.observe(held.as_secs_f64());
+    }
+}
+
+pub(super) struct Waiting(Gauge);
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.dec();
     }
 }
 
@@ -192,6 +218,7 @@ mod tests {
             "lock_release_by_non_owner_total 1",
             "lock_release_by_non_owner_applied_total 0",
             "lock_leases_held 0",
+            "lock_queue_length 0",
             "lock_current_token 7",
             "lock_token_age_seconds ",
         ] {

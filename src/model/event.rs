@@ -138,18 +138,26 @@ pub enum Gate {
     /// After the last lease check, directly before the write is sent.
     BeforeWrite,
     BeforeRelease,
+    /// Inside the unsafe release, which asks first and deletes later.
+    BetweenGetAndDel,
 }
 
 impl Gate {
-    pub const ALL: [Gate; 4] = [
+    pub const ALL: [Gate; 5] = [
         Gate::Start,
         Gate::AfterAcquire,
         Gate::BeforeWrite,
         Gate::BeforeRelease,
+        Gate::BetweenGetAndDel,
     ];
 
     /// Those that a scenario may ask for; `start` is the harness's own.
-    pub const IN_A_ROUND: [Gate; 3] = [Gate::AfterAcquire, Gate::BeforeWrite, Gate::BeforeRelease];
+    pub const IN_A_ROUND: [Gate; 4] = [
+        Gate::AfterAcquire,
+        Gate::BeforeWrite,
+        Gate::BeforeRelease,
+        Gate::BetweenGetAndDel,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
@@ -157,6 +165,7 @@ impl Gate {
             Gate::AfterAcquire => "after_acquire",
             Gate::BeforeWrite => "before_write",
             Gate::BeforeRelease => "before_release",
+            Gate::BetweenGetAndDel => "between_get_and_del",
         }
     }
 
@@ -181,6 +190,9 @@ pub enum ReleaseOutcome {
     Expired,
     /// Somebody else holds it; nothing was changed.
     Superseded,
+    /// Somebody else held it, and it was taken from them. Only a release that
+    /// asks first and deletes later can do that.
+    FreedAnother,
     /// No answer: it may or may not be free.
     Unknown,
 }

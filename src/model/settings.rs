@@ -46,21 +46,178 @@ impl fmt::Display for OnLost {
     }
 }
 
+/// The lock that workers use: which service, and how they wait for it and give
+/// it back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockOptions {
+    pub backend: Backend,
+    pub wait: WaitPolicy,
+    pub release: ReleaseStyle,
+    pub fence_floor: FenceFloor,
+}
+
+impl LockOptions {
+    /// What does not go together, in words, with the word that is wrong.
+    pub fn conflict(&self) -> Option<(&'static str, String)> {
+        let backend = self.backend;
+        if self.wait != WaitPolicy::default() && backend != Backend::Redis {
+            let reason = format!("`wait` is a choice of the redis backend; {backend} has one way");
+            return Some(("wait", reason));
+        }
+        if self.release != ReleaseStyle::default() && backend != Backend::Redis {
+            let reason = format!("only the redis backend has an unsafe release, not {backend}");
+            return Some(("release", reason));
+        }
+        if self.release != ReleaseStyle::default() && self.wait == WaitPolicy::Queue {
+            let reason = "a release that only deletes hands over to nobody: use `wait: spin`";
+            return Some(("release", reason.to_owned()));
+        }
+        if self.fence_floor != FenceFloor::default() && backend != Backend::Redis {
+            let reason =
+                format!("`fence_floor` is a choice of the redis backend, not of {backend}");
+            return Some(("fence_floor", reason));
+        }
+        None
+    }
+}
+
 /// Which lock service guards the key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Backend {
     /// One Redis.
+    #[default]
     Redis,
+    /// A majority of independent Redis nodes, with tokens that only grow.
+    Redlock,
+    /// The same with the highest of the nodes' own counters as the token, which
+    /// runs backwards even without any fault.
+    RedlockUnsafeTokens,
+    /// A lease and a queue in the order of revisions.
+    Etcd,
+    /// The lock that the etcd server itself offers.
+    EtcdLockApi,
 }
 
 impl Backend {
-    pub const ALL: [Backend; 1] = [Backend::Redis];
+    pub const ALL: [Backend; 5] = [
+        Backend::Redis,
+        Backend::Redlock,
+        Backend::RedlockUnsafeTokens,
+        Backend::Etcd,
+        Backend::EtcdLockApi,
+    ];
+
+    pub fn servers(self) -> LockServers {
+        match self {
+            Backend::Redis => LockServers::OneRedis,
+            Backend::Redlock | Backend::RedlockUnsafeTokens => LockServers::RedisNodes,
+            Backend::Etcd | Backend::EtcdLockApi => LockServers::Etcd,
+        }
+    }
+}
+
+/// The servers that a backend talks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockServers {
+    OneRedis,
+    RedisNodes,
+    Etcd,
+}
+
+impl fmt::Display for LockServers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LockServers::OneRedis => "one Redis",
+            LockServers::RedisNodes => "several independent Redis nodes",
+            LockServers::Etcd => "an etcd cluster",
+        })
+    }
 }
 
 impl fmt::Display for Backend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Backend::Redis => "redis",
+            Backend::Redlock => "redlock",
+            Backend::RedlockUnsafeTokens => "redlock-unsafe-tokens",
+            Backend::Etcd => "etcd",
+            Backend::EtcdLockApi => "etcd-lock-api",
+        })
+    }
+}
+
+/// How somebody waits for a lock on one Redis that is held.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum WaitPolicy {
+    /// Sleep a random while and try again: the unfair baseline.
+    #[default]
+    Spin,
+    /// Sleep until the release is announced, and try again with all the others.
+    Notify,
+    /// Stand in a line at the server, which hands the lock to exactly one.
+    Queue,
+}
+
+impl WaitPolicy {
+    pub const ALL: [WaitPolicy; 3] = [WaitPolicy::Spin, WaitPolicy::Notify, WaitPolicy::Queue];
+}
+
+impl fmt::Display for WaitPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            WaitPolicy::Spin => "spin",
+            WaitPolicy::Notify => "notify",
+            WaitPolicy::Queue => "queue",
+        })
+    }
+}
+
+/// How a holder gives a lock back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ReleaseStyle {
+    /// In one step at the server: nothing but one's own lock can be deleted.
+    #[default]
+    CompareAndDelete,
+    /// In two steps, between which the lock may have become somebody else's.
+    UnsafeGetThenDel,
+}
+
+impl ReleaseStyle {
+    pub const ALL: [ReleaseStyle; 2] = [
+        ReleaseStyle::CompareAndDelete,
+        ReleaseStyle::UnsafeGetThenDel,
+    ];
+}
+
+impl fmt::Display for ReleaseStyle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ReleaseStyle::CompareAndDelete => "compare-and-delete",
+            ReleaseStyle::UnsafeGetThenDel => "unsafe-get-then-del",
+        })
+    }
+}
+
+/// What the next token is at least, besides one more than the last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FenceFloor {
+    /// Nothing: a counter that was forgotten starts again at 1.
+    #[default]
+    None,
+    /// The server's clock in microseconds: tokens go on growing after the
+    /// counter was forgotten, as long as that clock does not run backwards.
+    ServerClock,
+}
+
+impl FenceFloor {
+    pub const ALL: [FenceFloor; 2] = [FenceFloor::None, FenceFloor::ServerClock];
+}
+
+impl fmt::Display for FenceFloor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            FenceFloor::None => "none",
+            FenceFloor::ServerClock => "server-clock",
         })
     }
 }
@@ -74,23 +231,15 @@ fn one_of<T: Copy + fmt::Display>(text: &str, all: &[T]) -> Result<T, String> {
     })
 }
 
-impl FromStr for Fence {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Fence, String> {
-        one_of(text, &Fence::ALL)
-    }
+macro_rules! read_from_its_words {
+    ($($kind:ident),*) => {$(
+        impl FromStr for $kind {
+            type Err = String;
+            fn from_str(text: &str) -> Result<$kind, String> {
+                one_of(text, &$kind::ALL)
+            }
+        }
+    )*};
 }
 
-impl FromStr for OnLost {
-    type Err = String;
-    fn from_str(text: &str) -> Result<OnLost, String> {
-        one_of(text, &OnLost::ALL)
-    }
-}
-
-impl FromStr for Backend {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Backend, String> {
-        one_of(text, &Backend::ALL)
-    }
-}
+read_from_its_words!(Fence, OnLost, Backend, WaitPolicy, ReleaseStyle, FenceFloor);

@@ -6,12 +6,13 @@ use std::time::Duration;
 /// A draft that passed validation, without its places and with its defaults.
 /// None only where something is missing, and that has been reported.
 pub fn scenario(draft: Draft, text: &str) -> Option<Scenario> {
-    let ttl = draft.ttl?.value;
+    let lock = draft.lock?;
+    let ttl = lock.ttl.as_ref()?.value;
     Some(Scenario {
         name: draft.name?.value,
         about: draft.about?.value.trim().to_owned(),
         topology: draft.topology?.value,
-        backend: draft.backend?.value,
+        lock: lock.options()?,
         ttl,
         deadline: draft.deadline.map_or(DEFAULT_DEADLINE, |d| d.value),
         workers: draft

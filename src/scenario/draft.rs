@@ -4,7 +4,10 @@
 
 use super::Trigger;
 use super::values::{choice, duration, range, trigger, whole_number};
-use crate::model::{Backend, Expectations, Fence, Gate, OnLost, ViolationKind};
+use crate::model::{
+    Backend, Expectations, Fence, FenceFloor, Gate, LockOptions, OnLost, ReleaseStyle,
+    ViolationKind, WaitPolicy,
+};
 use crate::yaml::{At, Fields, Node, Place, Report, Value};
 use std::time::Duration;
 
@@ -12,12 +15,56 @@ pub struct Draft {
     pub name: Option<At<String>>,
     pub about: Option<At<String>>,
     pub topology: Option<At<String>>,
-    pub backend: Option<At<Backend>>,
-    pub ttl: Option<At<Duration>>,
+    pub lock: Option<DraftLock>,
     pub deadline: Option<At<Duration>>,
     pub workers: Vec<DraftWorker>,
     pub timeline: Vec<DraftEntry>,
     pub cases: Vec<DraftCase>,
+}
+
+impl Draft {
+    pub fn ttl(&self) -> Option<&At<Duration>> {
+        self.lock.as_ref()?.ttl.as_ref()
+    }
+}
+
+pub struct DraftLock {
+    pub backend: Option<At<Backend>>,
+    pub ttl: Option<At<Duration>>,
+    pub wait: Option<At<WaitPolicy>>,
+    pub release: Option<At<ReleaseStyle>>,
+    pub fence_floor: Option<At<FenceFloor>>,
+}
+
+impl DraftLock {
+    /// None where there is no backend, and that has been reported.
+    pub fn options(&self) -> Option<LockOptions> {
+        Some(LockOptions {
+            backend: self.backend.as_ref()?.value,
+            wait: self
+                .wait
+                .as_ref()
+                .map_or_else(Default::default, |at| at.value),
+            release: self
+                .release
+                .as_ref()
+                .map_or_else(Default::default, |at| at.value),
+            fence_floor: self
+                .fence_floor
+                .as_ref()
+                .map_or_else(Default::default, |at| at.value),
+        })
+    }
+
+    /// Where the field of this name stands.
+    pub fn place_of(&self, field: &str) -> Option<Place> {
+        match field {
+            "wait" => self.wait.as_ref().map(|at| at.place),
+            "release" => self.release.as_ref().map(|at| at.place),
+            "fence_floor" => self.fence_floor.as_ref().map(|at| at.place),
+            _ => None,
+        }
+    }
 }
 
 pub struct DraftWorker {
@@ -94,13 +141,11 @@ pub fn read(root: &Node, report: &mut Report) -> Option<Draft> {
     let cases = fields.required("cases", report);
     fields.finish(report);
 
-    let (backend, ttl) = lock.map_or((None, None), |node| read_lock(node, report));
     Some(Draft {
         name: name.and_then(|node| node.text("a name", report)),
         about: about.and_then(|node| node.text("a text", report)),
         topology: topology.and_then(|node| node.text("the name of a topology", report)),
-        backend,
-        ttl,
+        lock: lock.and_then(|node| read_lock(node, report)),
         deadline,
         workers: workers
             .map(|node| read_named(node, "the workers by name", read_worker, report))
@@ -114,17 +159,22 @@ pub fn read(root: &Node, report: &mut Report) -> Option<Draft> {
     })
 }
 
-fn read_lock(node: &Node, report: &mut Report) -> (Option<At<Backend>>, Option<At<Duration>>) {
-    let Some(mut fields) = Fields::of(node, "lock", report) else {
-        return (None, None);
-    };
+fn read_lock(node: &Node, report: &mut Report) -> Option<DraftLock> {
+    let mut fields = Fields::of(node, "lock", report)?;
     let backend = fields.required("backend", report);
     let ttl = fields.required("ttl", report);
+    let wait = fields.optional("wait");
+    let release = fields.optional("release");
+    let fence_floor = fields.optional("fence_floor");
     fields.finish(report);
-    (
-        backend.and_then(|node| choice(node, "backend", &Backend::ALL, report)),
-        ttl.and_then(|node| duration(node, report)),
-    )
+    Some(DraftLock {
+        backend: backend.and_then(|node| choice(node, "backend", &Backend::ALL, report)),
+        ttl: ttl.and_then(|node| duration(node, report)),
+        wait: wait.and_then(|node| choice(node, "way to wait", &WaitPolicy::ALL, report)),
+        release: release.and_then(|node| choice(node, "release", &ReleaseStyle::ALL, report)),
+        fence_floor: fence_floor
+            .and_then(|node| choice(node, "fence floor", &FenceFloor::ALL, report)),
+    })
 }
 
 fn read_named<T>(

@@ -5,6 +5,7 @@
 mod build;
 mod draft;
 mod library;
+mod lock;
 mod pauses;
 mod plan;
 mod schema;
@@ -20,9 +21,9 @@ pub use library::{Library, LibraryError, load_file};
 pub use plan::plan;
 pub use schema::schema;
 pub use trigger::Trigger;
-pub use validate::Surroundings;
+pub use validate::{Surroundings, TopologyFacts};
 
-use crate::model::{Backend, Expectations, Fence, Gate, OnLost};
+use crate::model::{Expectations, Fence, Gate, LockOptions, OnLost};
 use crate::yaml::{self, InvalidFile};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -34,7 +35,7 @@ pub struct Scenario {
     pub name: String,
     pub about: String,
     pub topology: String,
-    pub backend: Backend,
+    pub lock: LockOptions,
     pub ttl: Duration,
     /// A case that is not over by then is given up, naming what did not come.
     pub deadline: Duration,

@@ -45,7 +45,7 @@ pub fn check(scenario: &Check<'_>, entry: &DraftEntry, report: &mut Report) {
                 };
                 scenario.fits_the_deadline(&bound, report);
             }
-            if let (Some(bound), Some(ttl)) = (longer_than, &scenario.draft.ttl) {
+            if let (Some(bound), Some(ttl)) = (longer_than, scenario.draft.ttl()) {
                 long_enough(entry, lasting, resume, bound.value, ttl.value, report);
             }
         }

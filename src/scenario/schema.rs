@@ -1,4 +1,6 @@
-use crate::model::{Backend, Fence, Gate, OnLost, ViolationKind};
+use crate::model::{
+    Backend, Fence, FenceFloor, Gate, OnLost, ReleaseStyle, ViolationKind, WaitPolicy,
+};
 use serde_json::{Value, json};
 
 /// The JSON Schema of a scenario file, for editors.
@@ -32,7 +34,13 @@ pub fn schema() -> Value {
                 "type": "object",
                 "required": ["backend", "ttl"],
                 "additionalProperties": false,
-                "properties": { "backend": { "enum": words(&Backend::ALL) }, "ttl": { "$ref": "#/$defs/duration" } }
+                "properties": {
+                    "backend": { "enum": words(&Backend::ALL) },
+                    "ttl": { "$ref": "#/$defs/duration" },
+                    "wait": { "enum": words(&WaitPolicy::ALL) },
+                    "release": { "enum": words(&ReleaseStyle::ALL) },
+                    "fence_floor": { "enum": words(&FenceFloor::ALL) }
+                }
             },
             "workers": { "type": "object", "minProperties": 1, "additionalProperties": { "$ref": "#/$defs/worker" } },
             "timeline": { "type": "array", "items": { "$ref": "#/$defs/entry" } },

@@ -15,10 +15,8 @@ mod task;
 
 pub use task::WorkerTask;
 
-use crate::dlock::{
-    LockClient, LockError, LockMetrics, LockSettings, MAX_KEY_BYTES, RedisBackend, RedisSettings,
-};
-use crate::model::{Backend, EventKind, Gate};
+use crate::dlock::{self, LockClient, LockError, LockMetrics, LockSettings, MAX_KEY_BYTES};
+use crate::model::{EventKind, Gate};
 use crate::resource::{ClientError, ResourceClient};
 use metrics_server::serve_metrics;
 use prometheus_client::registry::Registry;
@@ -26,7 +24,6 @@ use protocol::{Emitter, Gates, stdin_lines};
 use round::Rounds;
 use std::io::{self, Write};
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use tokio::signal::unix::{SignalKind, signal};
@@ -44,8 +41,8 @@ pub enum WorkerEnd {
 
 #[derive(Debug, Error)]
 pub enum WorkerError {
-    #[error("the redis backend needs exactly one endpoint, and there are {0}")]
-    Endpoints(usize),
+    #[error("--{0}: {1}")]
+    Conflict(&'static str, String),
     #[error("a key has 1 to {MAX_KEY_BYTES} bytes, and this one has {0}")]
     Key(usize),
     #[error(transparent)]
@@ -68,7 +65,7 @@ impl WorkerError {
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
-            WorkerError::Endpoints(_)
+            WorkerError::Conflict(..)
                 | WorkerError::Key(_)
                 | WorkerError::Lock(_)
                 | WorkerError::Resource { .. }
@@ -140,17 +137,15 @@ fn lock_client(task: &WorkerTask, metrics: LockMetrics) -> Result<LockClient, Wo
     if task.key.is_empty() || task.key.len() > MAX_KEY_BYTES {
         return Err(WorkerError::Key(task.key.len()));
     }
-    let backend = match task.backend {
-        Backend::Redis => match task.endpoints.as_slice() {
-            [endpoint] => RedisBackend::new(endpoint, RedisSettings::default())?,
-            endpoints => return Err(WorkerError::Endpoints(endpoints.len())),
-        },
-    };
+    if let Some((flag, reason)) = task.lock_options().conflict() {
+        return Err(WorkerError::Conflict(flag, reason));
+    }
+    let backend = dlock::open(&task.lock_options(), &task.endpoints)?;
     let settings = LockSettings {
         ttl: task.ttl,
         seed: task.seed,
     };
-    Ok(LockClient::new(Arc::new(backend), settings, metrics)?)
+    Ok(LockClient::new(backend, settings, metrics)?)
 }
 
 /// Completes only when the page cannot be served.

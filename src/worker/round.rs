@@ -1,7 +1,7 @@
 use super::WorkerTask;
 use super::protocol::{Emitter, Gates};
 use crate::dlock::{Lease, LockClient, keep_renewed};
-use crate::model::{EventKind, Fence, Gate, OnLost, RowValue, Step};
+use crate::model::{EventKind, Fence, Gate, OnLost, ReleaseOutcome, ReleaseStyle, RowValue, Step};
 use crate::resource::{ResourceClient, Stored, WriteAnswer, WriteAttempt};
 use std::io;
 use tokio::time::{Instant, sleep};
@@ -146,13 +146,23 @@ impl Rounds<'_> {
             key: key.clone(),
             token,
         })?;
-        let outcome = lease.release().await;
+        let outcome = match self.task.release {
+            ReleaseStyle::CompareAndDelete => lease.release().await,
+            ReleaseStyle::UnsafeGetThenDel => self.release_unsafely(round, lease).await?,
+        };
         self.emit(EventKind::Released {
             round,
             key,
             token,
             outcome,
         })
+    }
+
+    async fn release_unsafely(&self, round: u32, lease: Lease) -> io::Result<ReleaseOutcome> {
+        let mut passed = Ok(());
+        let between = async { passed = self.pass(Gate::BetweenGetAndDel, round).await };
+        let outcome = lease.release_unsafe_get_then_del(Box::pin(between)).await;
+        passed.map(|()| outcome)
     }
 
     fn renewed(&self, round: u32, lease: &Lease) {

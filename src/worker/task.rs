@@ -1,4 +1,6 @@
-use crate::model::{Backend, Fence, Gate, OnLost, parse_duration};
+use crate::model::{
+    Backend, Fence, FenceFloor, Gate, LockOptions, OnLost, ReleaseStyle, WaitPolicy, parse_duration,
+};
 use clap::Args;
 use clap::builder::FalseyValueParser;
 use std::net::SocketAddr;
@@ -22,6 +24,18 @@ pub struct WorkerTask {
     /// The kind of lock server
     #[arg(long, env = "FENCEPOST_BACKEND", default_value = "redis")]
     pub backend: Backend,
+
+    /// How to wait for a lock that is held, on one Redis
+    #[arg(long, env = "FENCEPOST_WAIT", default_value_t)]
+    pub wait: WaitPolicy,
+
+    /// How to give a lock back, on one Redis
+    #[arg(long, env = "FENCEPOST_RELEASE", default_value_t)]
+    pub release: ReleaseStyle,
+
+    /// What a token is at least, on one Redis, so that tokens grow after the counter was lost
+    #[arg(long, env = "FENCEPOST_FENCE_FLOOR", default_value_t)]
+    pub fence_floor: FenceFloor,
 
     /// The lock servers, as host:port with commas between
     #[arg(
@@ -81,6 +95,17 @@ pub struct WorkerTask {
     /// Serve GET /metrics on this address
     #[arg(long, env = "FENCEPOST_METRICS")]
     pub metrics: Option<SocketAddr>,
+}
+
+impl WorkerTask {
+    pub fn lock_options(&self) -> LockOptions {
+        LockOptions {
+            backend: self.backend,
+            wait: self.wait,
+            release: self.release,
+            fence_floor: self.fence_floor,
+        }
+    }
 }
 
 /// Longer than any run, and short enough that adding it to a clock cannot overflow.

@@ -2,13 +2,13 @@ use redis::aio::MultiplexedConnection;
 use redis::{ErrorKind, FromRedisValue, RedisError, Script, ServerErrorKind, cmd};
 
 /// A script that the server runs as one step.
-pub(super) struct Lua {
+pub(in crate::dlock) struct Lua {
     code: &'static str,
     hash: String,
 }
 
 impl Lua {
-    pub(super) fn new(code: &'static str) -> Lua {
+    pub(in crate::dlock) fn new(code: &'static str) -> Lua {
         Lua {
             code,
             hash: Script::new(code).get_hash().to_owned(),
@@ -19,7 +19,7 @@ impl Lua {
     /// To load it and call it again would be two steps, and somebody's SCRIPT
     /// FLUSH can come between them; a script that was not found did nothing,
     /// so nothing is done twice.
-    pub(super) async fn run<T: FromRedisValue>(
+    pub(in crate::dlock) async fn run<T: FromRedisValue>(
         &self,
         connection: &mut MultiplexedConnection,
         keys: &[String],

@@ -1,9 +1,15 @@
-use super::lua::Lua;
-use super::redis_link::RedisLink;
-use super::{Attempt, LockBackend, LockError, LockProblem, RenewOutcome};
+mod link;
+mod lua;
+
+pub(super) use link::{client, connect_problem_of, problem_of};
+pub(super) use lua::Lua;
+
+use super::{Ask, Attempt, Grant, LockBackend, LockError, LockProblem, RenewOutcome, Term};
 use crate::model::{FencingToken, ReleaseOutcome};
 use async_trait::async_trait;
+use link::RedisLink;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// A lock on one Redis: simple and quick, and gone with its server.
 ///
@@ -66,39 +72,42 @@ impl LockBackend for RedisBackend {
         self.link.node()
     }
 
-    async fn try_acquire(
-        &self,
-        key: &str,
-        owner: &str,
-        ttl: Duration,
-    ) -> Result<Attempt, LockError> {
-        let keys = [lock_key(key), fence_key(key)];
-        let arguments = [owner, &ttl_ms(ttl)];
+    async fn try_acquire(&self, ask: Ask<'_>) -> Result<Attempt, LockError> {
+        let keys = [lock_key(ask.key), fence_key(ask.key)];
+        let arguments = [ask.owner, &ttl_ms(ask.ttl)];
+        // The lease counts from before the request was sent. The server starts
+        // its own count later, so the holder gives up first.
+        let asked_at = Instant::now();
         let answer = self.link.run(&self.acquire, &keys, &arguments).await;
         answer
             .and_then(|(word, number): (String, i64)| read_attempt(&word, number))
-            .map_err(|problem| self.error(key, problem))
+            .map(|answer| match answer {
+                Answer::Granted(token) => Attempt::Granted(Grant {
+                    token,
+                    asked_at,
+                    ttl: ask.ttl,
+                    term: Term::Until(asked_at + ask.ttl),
+                }),
+                Answer::Busy { retry_in } => Attempt::Busy { retry_in },
+            })
+            .map_err(|problem| self.error(ask.key, problem))
     }
 
-    async fn renew(
-        &self,
-        key: &str,
-        owner: &str,
-        ttl: Duration,
-    ) -> Result<RenewOutcome, LockError> {
-        let arguments = [owner, &ttl_ms(ttl)];
+    async fn renew(&self, ask: Ask<'_>) -> Result<RenewOutcome, LockError> {
+        let arguments = [ask.owner, &ttl_ms(ask.ttl)];
+        let until = Instant::now() + ask.ttl;
         let answer = self
             .link
-            .run(&self.renew, &[lock_key(key)], &arguments)
+            .run(&self.renew, &[lock_key(ask.key)], &arguments)
             .await;
         answer
             .and_then(|word: String| match word.as_str() {
-                "renewed" => Ok(RenewOutcome::Renewed),
+                "renewed" => Ok(RenewOutcome::Renewed { until }),
                 "expired" => Ok(RenewOutcome::Expired),
                 "superseded" => Ok(RenewOutcome::Superseded),
                 _ => Err(LockProblem::BadAnswer(word)),
             })
-            .map_err(|problem| self.error(key, problem))
+            .map_err(|problem| self.error(ask.key, problem))
     }
 
     async fn release(&self, key: &str, owner: &str) -> Result<ReleaseOutcome, LockError> {
@@ -133,14 +142,18 @@ fn ttl_ms(ttl: Duration) -> String {
     ms.to_string()
 }
 
+#[derive(Debug, PartialEq)]
+enum Answer {
+    Granted(FencingToken),
+    Busy { retry_in: Duration },
+}
+
 /// The number is the token of a grant, or how many milliseconds a busy lock
 /// has left (negative where it has no end).
-fn read_attempt(word: &str, number: i64) -> Result<Attempt, LockProblem> {
+fn read_attempt(word: &str, number: i64) -> Result<Answer, LockProblem> {
     match (word, u64::try_from(number)) {
-        ("granted", Ok(token)) if token > 0 => Ok(Attempt::Granted {
-            token: FencingToken(token),
-        }),
-        ("busy", left_ms) => Ok(Attempt::Busy {
+        ("granted", Ok(token)) if token > 0 => Ok(Answer::Granted(FencingToken(token))),
+        ("busy", left_ms) => Ok(Answer::Busy {
             retry_in: left_ms.map_or(Duration::MAX, Duration::from_millis),
         }),
         _ => Err(LockProblem::BadAnswer(format!("{word} {number}"))),
@@ -161,16 +174,14 @@ mod tests {
     fn only_a_positive_token_is_a_grant() {
         assert_eq!(
             read_attempt("granted", 1),
-            Ok(Attempt::Granted {
-                token: FencingToken(1)
-            })
+            Ok(Answer::Granted(FencingToken(1)))
         );
         assert!(read_attempt("granted", 0).is_err());
         assert!(read_attempt("granted", -1).is_err());
         assert!(read_attempt("maybe", 1).is_err());
         assert_eq!(
             read_attempt("busy", -1),
-            Ok(Attempt::Busy {
+            Ok(Answer::Busy {
                 retry_in: Duration::MAX
             })
         );

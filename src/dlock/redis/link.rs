@@ -1,6 +1,5 @@
-use super::LockProblem;
-use super::lua::Lua;
-use super::redis::RedisSettings;
+use super::{Lua, RedisSettings};
+use crate::dlock::LockProblem;
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, RedisError, ServerErrorKind,
@@ -118,7 +117,7 @@ impl RedisLink {
 }
 
 /// `host:port`, or a URL as Redis clients know it.
-pub(super) fn client(address: &str) -> Result<Client, LockProblem> {
+pub(in crate::dlock) fn client(address: &str) -> Result<Client, LockProblem> {
     let url = if address.contains("://") {
         address.to_owned()
     } else {
@@ -135,7 +134,7 @@ fn answered(error: &RedisError) -> bool {
     matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
 }
 
-pub(super) fn problem_of(error: RedisError) -> LockProblem {
+pub(in crate::dlock) fn problem_of(error: RedisError) -> LockProblem {
     match error.kind() {
         ErrorKind::Parse | ErrorKind::UnexpectedReturnType => {
             LockProblem::BadAnswer(error.to_string())
@@ -145,7 +144,7 @@ pub(super) fn problem_of(error: RedisError) -> LockProblem {
     }
 }
 
-pub(super) fn connect_problem_of(error: RedisError) -> LockProblem {
+pub(in crate::dlock) fn connect_problem_of(error: RedisError) -> LockProblem {
     match error.kind() {
         ErrorKind::Parse | ErrorKind::UnexpectedReturnType => {
             LockProblem::BadAnswer(error.to_string())

@@ -1,8 +1,7 @@
-use super::lua::Lua;
-use super::observed::{Next, Observed};
-use super::redis_link::{client, connect_problem_of, problem_of};
-use super::{LockError, LockProblem};
+use super::redis_rows::{Next, Observed};
 use crate::clock::raw_monotonic_ns;
+use crate::dlock::redis::{Lua, client, connect_problem_of, problem_of};
+use crate::dlock::{LockError, LockProblem};
 use crate::model::{FencingToken, LockEvent};
 use futures_util::StreamExt;
 use redis::aio::{MultiplexedConnection, PubSubStream};
@@ -110,7 +109,7 @@ impl Observer {
             asking,
             stream: pubsub.into_on_message(),
             answers,
-            script: Lua::new(include_str!("scripts/observe.lua")),
+            script: Lua::new(include_str!("observe.lua")),
             observed: Observed::new(node_name),
             tx,
         })
