@@ -126,7 +126,9 @@ impl RedisLink {
             return Ok(open);
         }
         let wakes = Arc::new(Wakes::default());
-        let hand_offs = format!("handoff:{}", Uuid::new_v4());
+        // With a name of this length, Redis looks waiters up in a table; with
+        // a short one, it would pack small lines and search them.
+        let hand_offs = format!("fencepost:hand-offs:{}", Uuid::new_v4());
         let mut config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(self.settings.connect_timeout))
             .set_response_timeout(Some(self.settings.response_timeout));

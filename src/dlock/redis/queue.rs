@@ -49,6 +49,13 @@ enum Place {
     },
 }
 
+/// Whether the owner asked before, and may stand in the line already.
+#[derive(Clone, Copy)]
+enum Turn {
+    First,
+    Again,
+}
+
 impl QueueLine {
     pub(super) fn new(link: Arc<RedisLink>, settings: RedisSettings) -> QueueLine {
         QueueLine {
@@ -73,7 +80,8 @@ impl QueueLine {
         let open = self.link.open().await?;
         let asked_at = Instant::now();
         // In a line without any places, nobody stays.
-        match self.stand_on(&open, &line_keys(ask.key), ask, 0).await? {
+        let (keys, turn) = (line_keys(ask.key), Turn::First);
+        match self.stand_on(&open, &keys, ask, 0, turn).await? {
             Place::Granted(token) | Place::Handed(token) => {
                 Ok(Attempt::Granted(granted_until(token, asked_at, ask.ttl)))
             }
@@ -104,6 +112,7 @@ impl QueueLine {
         // the server counts from later. One that is still under way does not
         // count: the hand-off may be older.
         let mut confirmed_at = Instant::now();
+        let mut turn = Turn::First;
         loop {
             let open = self.link.open().await?;
             let Ok(mut hand_off) = open.wakes.expect(ask.owner) else {
@@ -111,7 +120,8 @@ impl QueueLine {
             };
             loop {
                 let sent_at = Instant::now();
-                let retry_in = match self.stand_on(&open, &keys, ask, self.queue_max).await? {
+                let place = self.stand_on(&open, &keys, ask, self.queue_max, turn);
+                let retry_in = match place.await? {
                     Place::Granted(token) => return Ok(granted_until(token, sent_at, ask.ttl)),
                     Place::Handed(token) => {
                         return Ok(granted_until(token, confirmed_at, ask.ttl));
@@ -122,7 +132,7 @@ impl QueueLine {
                         return Err(LockProblem::QueueFull { waiting, max });
                     }
                 };
-                confirmed_at = sent_at;
+                (confirmed_at, turn) = (sent_at, Turn::Again);
                 tokio::select! {
                     biased;
                     word = hand_off.word() => match word {
@@ -145,6 +155,7 @@ impl QueueLine {
         keys: &[String],
         ask: Ask<'_>,
         queue_max: usize,
+        turn: Turn,
     ) -> Result<Place, LockProblem> {
         let arguments = [
             ask.owner,
@@ -152,6 +163,10 @@ impl QueueLine {
             self.floor.word(),
             &open.hand_offs,
             &queue_max.to_string(),
+            match turn {
+                Turn::First => "first",
+                Turn::Again => "again",
+            },
         ];
         let answer = self
             .link

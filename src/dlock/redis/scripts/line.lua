@@ -9,8 +9,8 @@ end
 
 -- Gives the lock, which nobody holds, to the first in the line who is alive,
 -- and says to whom and with which token. Who asks is alive without a proof, and
--- gets the lock when nobody else is there.
-local function hand_over(floor, asker, asker_ttl_ms)
+-- gets the lock when nobody else is there; `in_line` says that it came before.
+local function hand_over(floor, asker, asker_ttl_ms, in_line)
     local token, now
     local function draw_token()
         token = token or next_token(KEYS[2], floor)
@@ -18,7 +18,7 @@ local function hand_over(floor, asker, asker_ttl_ms)
             -- Before anybody holds anything: a grant without a token must not stand.
             error(token.err)
         end
-        return string.format('%.0f', token)
+        return token
     end
     local owner = redis.call('LPOP', KEYS[3])
     while owner and owner ~= asker do
@@ -29,17 +29,20 @@ local function hand_over(floor, asker, asker_ttl_ms)
         -- Who did not confirm its wait for a TTL could not use the lock: its
         -- own deadline counts from its last confirmation. And where nobody
         -- hears of the grant, the connection of the waiter is gone.
-        if ttl_ms and tonumber(alive_until_ms) > now
-            and redis.call('PUBLISH', channel, owner .. ' ' .. draw_token()) > 0
-        then
-            redis.call('SET', KEYS[1], owner, 'PX', ttl_ms)
-            return owner, token
+        if ttl_ms and tonumber(alive_until_ms) > now then
+            local grant = owner .. ' ' .. string.format('%.0f', draw_token())
+            if redis.call('PUBLISH', channel, grant) > 0 then
+                redis.call('SET', KEYS[1], owner, 'PX', ttl_ms)
+                return owner, token
+            end
         end
         owner = redis.call('LPOP', KEYS[3])
     end
     if asker then
         draw_token()
-        redis.call('HDEL', KEYS[4], asker)
+        if in_line then
+            redis.call('HDEL', KEYS[4], asker)
+        end
         redis.call('SET', KEYS[1], asker, 'PX', asker_ttl_ms)
         return asker, token
     end

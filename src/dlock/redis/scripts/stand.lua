@@ -1,5 +1,5 @@
 -- ARGV: the owner, its TTL in milliseconds, the floor, the channel on which it
--- listens, and how many may wait.
+-- listens, how many may wait, and `again` from who asked before.
 -- Asks for the lock and otherwise stands in its line, at the end; who stands
 -- there already keeps its place and counts as alive for another TTL.
 local owner, ttl_ms, floor = ARGV[1], ARGV[2], ARGV[3]
@@ -11,7 +11,7 @@ if holder == owner then
 end
 if not holder then
     -- The last hold ran out, and nobody but us will hand the lock on.
-    local heir, token = hand_over(floor, owner, ttl_ms)
+    local heir, token = hand_over(floor, owner, ttl_ms, ARGV[6] == 'again')
     if heir == owner then
         return {'granted', token, 0}
     end

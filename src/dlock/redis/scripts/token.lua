@@ -3,9 +3,9 @@
 --
 -- A counter alone starts again at 1 when the server forgets it. With a floor, a
 -- token is also never below the server's clock in microseconds, so tokens go on
--- growing after amnesia, as long as that clock was not set back further than
--- the server was silent. While the counter is remembered, safety does not rest
--- on any clock: the next token is more than the last in any case.
+-- growing after amnesia, as long as that clock is not behind where it was. While
+-- the counter is remembered, nothing rests on any clock: the next token is more
+-- than the last in any case.
 local function next_token(fence, floor)
     local token = redis.pcall('INCR', fence)
     if type(token) == 'table' then
