@@ -8,6 +8,9 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 pub const MAX_KEY_BYTES: usize = 256;
 pub const MAX_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Longer than a backend takes to find out that a server does not answer.
+const A_MOMENT: Duration = Duration::from_secs(2);
+
 /// Acquires locks from one backend: it waits, gives up at a deadline, and
 /// leaves nothing behind when it is cancelled.
 #[derive(Clone)]
@@ -64,18 +67,26 @@ impl LockClient {
         } = &*self.shared;
         let _waiting = metrics.waiting();
         let started_at = Instant::now();
+        let mut failed: Option<(Instant, LockProblem)> = None;
         loop {
             let attempt = self.attempt(key, started_at, Patience::InLine);
             let (retry_in, last) = match timeout_at(deadline, attempt).await {
                 Ok(Ok(Outcome::Held(lease))) => return Ok(lease),
                 Ok(Ok(Outcome::Busy { retry_in })) => (Some(retry_in), None),
                 Ok(Err(error)) if error.problem.is_final() => return Err(error),
-                Ok(Err(error)) => (None, Some(Box::new(error.problem))),
+                Ok(Err(error)) => {
+                    failed = Some((Instant::now(), error.problem.clone()));
+                    (None, Some(Box::new(error.problem)))
+                }
+                Err(_) if backend.line().is_some() => {
+                    // No answer means that it was not our turn, unless we
+                    // failed to get into the line a moment ago.
+                    let recent = failed.take().filter(|(at, _)| at.elapsed() < A_MOMENT);
+                    (None, recent.map(|(_, problem)| Box::new(problem)))
+                }
                 Err(_) => {
-                    // In a line, no answer means that it was not our turn.
-                    let unanswered = backend.line().is_none();
                     let problem = LockProblem::NoAnswer("the deadline came first".to_owned());
-                    (None, unanswered.then(|| Box::new(problem)))
+                    (None, Some(Box::new(problem)))
                 }
             };
             let next_try = Instant::now() + wait.next(retry_in);

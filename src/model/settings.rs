@@ -211,14 +211,19 @@ pub enum FenceFloor {
 
 impl FenceFloor {
     pub const ALL: [FenceFloor; 2] = [FenceFloor::None, FenceFloor::ServerClock];
+
+    /// As files and scripts call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            FenceFloor::None => "none",
+            FenceFloor::ServerClock => "server-clock",
+        }
+    }
 }
 
 impl fmt::Display for FenceFloor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FenceFloor::None => "none",
-            FenceFloor::ServerClock => "server-clock",
-        })
+        f.write_str(self.word())
     }
 }
 

@@ -1,10 +1,17 @@
 //! The lock on a real Redis: what it grants, what it refuses, and what it
 //! leaves behind. One server serves all tests at once, so each has its own key.
 
+mod cancelling;
+mod dead_waiters;
 mod faults;
 mod kit;
 mod observer;
+mod queue;
+mod reconnecting;
 mod reentrant;
+mod tokens;
+mod unsafe_release;
+mod waiting;
 
 use crate::support::{docker_shared, redis_address};
 use fencepost::dlock::{
@@ -16,70 +23,7 @@ use kit::*;
 use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
 use std::time::Duration;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
-
-#[tokio::test]
-async fn a_thousand_grants_have_a_thousand_growing_tokens() {
-    let Some(_turn) = docker_shared() else { return };
-    let (locks, metrics) = locks(LONG);
-    let key = unique_key();
-    let mut last = 0;
-    for _ in 0..1_000 {
-        let lease = locks.acquire(&key, soon()).await.unwrap();
-        assert!(lease.fence().0 > last, "{} after {last}", lease.fence());
-        last = lease.fence().0;
-        assert_eq!(lease.release().await, ReleaseOutcome::Released);
-    }
-    assert_eq!(metrics.acquire_successes.get(), 1_000);
-    assert_eq!(metrics.leases_held.get(), 0);
-}
-
-#[tokio::test]
-async fn contenders_exclude_each_other_and_all_get_through() {
-    let Some(_turn) = docker_shared() else { return };
-    let key = unique_key();
-    let mut contenders = tokio::task::JoinSet::new();
-    for seed in 0..10 {
-        let backend = backend(&redis_address());
-        let settings = LockSettings { ttl: LONG, seed };
-        let locks = LockClient::new(backend, settings, LockMetrics::default()).unwrap();
-        let key = key.clone();
-        contenders.spawn(async move {
-            let lease = locks.acquire(&key, Instant::now() + 10 * SECOND).await;
-            let lease = lease.unwrap();
-            let from = Instant::now();
-            sleep(Duration::from_millis(5)).await;
-            let hold = (from, Instant::now(), lease.fence());
-            assert_eq!(lease.release().await, ReleaseOutcome::Released);
-            hold
-        });
-    }
-    let mut holds = contenders.join_all().await;
-    holds.sort_by_key(|(from, ..)| *from);
-    for pair in holds.windows(2) {
-        assert!(pair[0].1 <= pair[1].0, "two holds overlap");
-        assert!(pair[0].2 < pair[1].2, "an older token came later");
-    }
-}
-
-#[tokio::test]
-async fn a_busy_lock_is_not_granted_and_a_wait_ends_at_its_deadline() {
-    let Some(_turn) = docker_shared() else { return };
-    let (locks, metrics) = locks(LONG);
-    let key = unique_key();
-    let _lease = locks.acquire(&key, soon()).await.unwrap();
-    assert!(locks.try_acquire(&key).await.unwrap().is_none());
-    let started_at = Instant::now();
-    let deadline = started_at + Duration::from_millis(200);
-    let error = locks.acquire(&key, deadline).await.unwrap_err();
-    assert!(
-        matches!(error.problem, LockProblem::Timeout { .. }),
-        "{error}"
-    );
-    // Long before the TTL of the one who holds it.
-    assert!(started_at.elapsed() < LONG / 4);
-    assert_eq!(metrics.acquire_timeouts.get(), 1);
-}
+use tokio::time::{sleep_until, timeout};
 
 #[tokio::test]
 async fn a_release_never_deletes_the_lock_of_another() {
@@ -210,42 +154,6 @@ async fn a_grant_without_a_token_does_not_stand() {
     let error = locks.try_acquire(&key).await.unwrap_err();
     assert!(matches!(error.problem, LockProblem::Refused(_)), "{error}");
     assert_eq!(holder(&key).await, None);
-}
-
-#[tokio::test]
-async fn a_hundred_cancelled_waits_and_dropped_leases_leave_no_key() {
-    let Some(_turn) = docker_shared() else { return };
-    let (locks, _) = locks(LONG);
-    let key = unique_key();
-    // Half of them wait for a lock that is held, half are cut off in the
-    // middle of a try that would be granted.
-    let lease = locks.acquire(&key, soon()).await.unwrap();
-    let mut keys = vec![key.clone()];
-    let mut waits = Vec::new();
-    for n in 0..100 {
-        let key = if n % 2 == 0 {
-            key.clone()
-        } else {
-            unique_key()
-        };
-        keys.push(key.clone());
-        let locks = locks.clone();
-        waits.push(tokio::spawn(async move {
-            let _lease = locks.acquire(&key, Instant::now() + LONG).await;
-            // A lease that is held when the task is aborted is dropped as well.
-            sleep(LONG).await;
-        }));
-    }
-    for (n, wait) in waits.into_iter().enumerate() {
-        if n % 10 == 0 {
-            sleep(Duration::from_millis(1)).await;
-        }
-        wait.abort();
-    }
-    drop(lease);
-    for key in &keys {
-        until_free(key).await;
-    }
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use crate::support::{docker_alone, docker_shared, redis_address};
 use fencepost::dlock::{
     LockClient, LockError, LockMetrics, LockProblem, LockSettings, LostReason, keep_renewed,
 };
-use fencepost::model::ReleaseOutcome;
+use fencepost::model::{ReleaseOutcome, WaitPolicy};
 use redis::AsyncCommands;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -68,12 +68,15 @@ async fn a_connection_that_broke_is_opened_again() {
 #[tokio::test]
 async fn a_server_that_is_not_there_is_an_error_by_the_deadline() {
     let Some(_turn) = docker_shared() else { return };
-    let error = acquire_from(NOBODY).await;
-    let LockProblem::Timeout { last, .. } = &error.problem else {
-        panic!("{error}");
-    };
-    assert!(matches!(last.as_deref(), Some(LockProblem::Unreachable(_))));
-    assert_eq!(error.node, NOBODY);
+    for wait in WaitPolicy::ALL {
+        let error = acquire_from(NOBODY, wait).await;
+        let LockProblem::Timeout { last, .. } = &error.problem else {
+            panic!("{error}");
+        };
+        assert!(matches!(last.as_deref(), Some(LockProblem::Unreachable(_))));
+        let named = (error.backend, error.node.as_str(), error.key.as_str());
+        assert_eq!(named, ("redis", NOBODY, "account-42"));
+    }
 }
 
 #[tokio::test]
@@ -93,20 +96,16 @@ async fn a_server_that_talks_nonsense_is_an_error_by_the_deadline() {
         }
     })
     .await;
-    let error = acquire_from(&address).await;
-    assert!(matches!(
-        error.problem,
-        LockProblem::Timeout { last: Some(_), .. }
-    ));
-    let locks = LockClient::new(
-        backend(&address),
-        LockSettings { ttl: LONG, seed: 1 },
-        LockMetrics::default(),
-    );
-    let locks = locks.unwrap();
-    let error = timeout(10 * SECOND, locks.try_acquire("k")).await.unwrap();
-    let problem = error.unwrap_err().problem;
-    assert!(matches!(problem, LockProblem::BadAnswer(_)), "{problem:?}");
+    for wait in WaitPolicy::ALL {
+        let error = acquire_from(&address, wait).await;
+        assert!(matches!(error.problem, LockProblem::Timeout { .. }));
+        let named = (error.backend, error.node.as_str(), error.key.as_str());
+        assert_eq!(named, ("redis", address.as_str(), "account-42"));
+        let (locks, _) = locks_at(&address, waiting_by(wait), LONG);
+        let error = timeout(10 * SECOND, locks.try_acquire("k")).await.unwrap();
+        let problem = error.unwrap_err().problem;
+        assert!(matches!(problem, LockProblem::BadAnswer(_)), "{problem:?}");
+    }
 }
 
 #[tokio::test]
@@ -117,17 +116,15 @@ async fn a_server_that_never_answers_is_an_error_by_the_deadline() {
         drop(stream);
     })
     .await;
-    let error = acquire_from(&address).await;
-    assert!(matches!(
-        error.problem,
-        LockProblem::Timeout { last: Some(_), .. }
-    ));
+    for wait in WaitPolicy::ALL {
+        let error = acquire_from(&address, wait).await;
+        assert!(matches!(error.problem, LockProblem::Timeout { .. }));
+    }
 }
 
 /// An acquire with half a second to go, from a server that will not grant it.
-async fn acquire_from(address: &str) -> LockError {
-    let settings = LockSettings { ttl: LONG, seed: 1 };
-    let locks = LockClient::new(backend(address), settings, LockMetrics::default()).unwrap();
+async fn acquire_from(address: &str, wait: WaitPolicy) -> LockError {
+    let (locks, _) = locks_at(address, waiting_by(wait), LONG);
     let started_at = Instant::now();
     let deadline = started_at + Duration::from_millis(500);
     let error = locks.acquire("account-42", deadline).await.unwrap_err();

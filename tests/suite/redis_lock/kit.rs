@@ -2,6 +2,7 @@
 
 use crate::support::redis_address;
 use fencepost::dlock::{LockClient, LockMetrics, LockSettings, RedisBackend, RedisSettings};
+use fencepost::model::WaitPolicy;
 use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
 use std::sync::Arc;
@@ -26,6 +27,22 @@ pub fn backend(address: &str) -> Arc<RedisBackend> {
     Arc::new(RedisBackend::new(address, RedisSettings::default()).unwrap())
 }
 
+pub fn waiting_by(wait: WaitPolicy) -> RedisSettings {
+    RedisSettings {
+        wait,
+        ..RedisSettings::default()
+    }
+}
+
+/// A client of its own, as another process would have one.
+pub fn locks_at(address: &str, redis: RedisSettings, ttl: Duration) -> (LockClient, LockMetrics) {
+    let metrics = LockMetrics::default();
+    let settings = LockSettings { ttl, seed: 1 };
+    let backend = Arc::new(RedisBackend::new(address, redis).unwrap());
+    let client = LockClient::new(backend, settings, metrics.clone());
+    (client.unwrap(), metrics)
+}
+
 pub fn soon() -> Instant {
     Instant::now() + 5 * SECOND
 }
@@ -35,7 +52,11 @@ pub fn unique_key() -> String {
 }
 
 pub async fn redis_connection() -> MultiplexedConnection {
-    let client = redis::Client::open(format!("redis://{}", redis_address())).unwrap();
+    connection_to(&redis_address()).await
+}
+
+pub async fn connection_to(address: &str) -> MultiplexedConnection {
+    let client = redis::Client::open(format!("redis://{address}")).unwrap();
     client.get_multiplexed_async_connection().await.unwrap()
 }
 
@@ -43,6 +64,51 @@ pub async fn redis_connection() -> MultiplexedConnection {
 pub async fn holder(key: &str) -> Option<String> {
     let mut redis = redis_connection().await;
     redis.get(format!("lock:{{{key}}}")).await.unwrap()
+}
+
+/// Returns when so many stand in the line for the key.
+pub async fn until_in_line(redis: &mut MultiplexedConnection, key: &str, waiting: usize) {
+    let in_line = async {
+        loop {
+            let length: usize = redis.llen(format!("line:{{{key}}}")).await.unwrap();
+            if length == waiting {
+                return;
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(5 * SECOND, in_line).await.expect("a line forms");
+}
+
+/// Returns when nothing about the key is left on the server but its counter.
+/// Fails where something stays: no TTL here is short enough to remove it.
+pub async fn until_nothing_left(redis: &mut MultiplexedConnection, key: &str) {
+    let mut left: Vec<String> = Vec::new();
+    for _ in 0..500 {
+        left = redis.keys(format!("*{key}*")).await.unwrap();
+        left.retain(|name| !name.starts_with("fence:"));
+        if left.is_empty() {
+            return;
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
+    panic!("left behind: {left:?}");
+}
+
+/// Returns when the server counts so many subscribers of a channel.
+pub async fn until_subscribers(redis: &mut MultiplexedConnection, channel: &str, count: usize) {
+    let counted = async {
+        loop {
+            let mut ask = redis::cmd("PUBSUB");
+            ask.arg("NUMSUB").arg(channel);
+            let (_, now): (String, usize) = ask.query_async(redis).await.unwrap();
+            if now == count {
+                return;
+            }
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(5 * SECOND, counted).await.expect("subscribers");
 }
 
 /// Fails where a key stays behind: no TTL here is short enough to free it.

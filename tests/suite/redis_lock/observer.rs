@@ -3,11 +3,11 @@
 use super::kit::*;
 use crate::support::{docker_shared, redis_address};
 use fencepost::dlock::{LockProblem, observe_redis};
-use fencepost::model::{LockEvent, LockEventKind, ReleaseOutcome};
+use fencepost::model::{FencingToken, LockEvent, LockEventKind, ReleaseOutcome, WaitPolicy};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
-use tokio::time::{sleep_until, timeout};
+use tokio::task::{JoinHandle, JoinSet};
+use tokio::time::{sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
@@ -31,26 +31,63 @@ async fn an_observer_sees_what_the_server_held() {
     let rows = observer.stop(&key).await;
     assert!(rows.is_sorted_by_key(|row| row.at_ns));
     assert!(rows.iter().all(|row| row.node == "redis-1"));
-    let told: Vec<_> = rows.iter().map(|row| (row.kind, row.token)).collect();
+    let told: Vec<_> = rows.iter().map(|row| row.kind).collect();
     assert_eq!(
         told,
         [
-            (LockEventKind::Granted, Some(t1)),
-            (LockEventKind::Renewed, Some(t1)),
-            (LockEventKind::Released, Some(t1)),
-            (LockEventKind::Granted, Some(t2)),
-            (LockEventKind::Expired, Some(t2)),
-            (LockEventKind::Granted, Some(t3)),
-            (LockEventKind::Released, Some(t3)),
+            LockEventKind::Granted,
+            LockEventKind::Renewed,
+            LockEventKind::Released,
+            LockEventKind::Granted,
+            LockEventKind::Expired,
+            LockEventKind::Granted,
+            LockEventKind::Released,
         ]
     );
     // The first and the last hold were so short that the observer may have
-    // asked too late for the owner; but never does it name a wrong one.
-    for (row, owner) in rows.iter().zip([&a, &a, &a, &b, &b]) {
-        assert!(row.owner.is_none() || row.owner.as_ref() == Some(owner));
+    // asked too late; but never does it name a wrong owner or token.
+    for (row, (owner, token)) in rows.iter().zip([(&a, t1), (&a, t1), (&a, t1)]) {
+        assert_not_wrong(row, owner, token);
     }
-    assert_eq!(rows[3].owner, Some(b.clone()));
-    assert_eq!(rows[4].owner, Some(b));
+    for row in &rows[3..5] {
+        assert_eq!((row.owner.as_ref(), row.token), (Some(&b), Some(t2)));
+    }
+    // After the last grant nobody else changed the counter.
+    assert_eq!((rows[5].token, rows[6].token), (Some(t3), Some(t3)));
+}
+
+#[tokio::test]
+async fn an_observer_sees_hand_overs() {
+    let Some(_turn) = docker_shared() else { return };
+    for wait in [WaitPolicy::Notify, WaitPolicy::Queue] {
+        let observer = Observer::start().await;
+        let key = unique_key();
+        let (locks, _) = locks_at(&redis_address(), waiting_by(wait), LONG);
+        let mut waits = JoinSet::new();
+        for _ in 0..5 {
+            let (locks, key) = (locks.clone(), key.clone());
+            waits.spawn(async move {
+                let lease = locks.acquire(&key, soon()).await.unwrap();
+                // Long enough for the observer to ask who it is.
+                sleep(Duration::from_millis(100)).await;
+                let hold = (lease.fence(), lease.owner().to_owned());
+                lease.release().await;
+                hold
+            });
+        }
+        let mut holds = waits.join_all().await;
+        holds.sort();
+        let rows = observer.stop(&key).await;
+        assert_eq!(rows.len(), 10, "{wait}: {rows:#?}");
+        for (pair, (token, owner)) in rows.chunks(2).zip(holds) {
+            let kinds = (pair[0].kind, pair[1].kind);
+            assert_eq!(kinds, (LockEventKind::Granted, LockEventKind::Released));
+            for row in pair {
+                let told = (row.token, row.owner.as_ref());
+                assert_eq!(told, (Some(token), Some(&owner)), "{wait}");
+            }
+        }
+    }
 }
 
 #[tokio::test]
@@ -67,12 +104,18 @@ async fn tokens_that_an_observer_tells_are_right_at_full_speed() {
     }
     let rows = observer.stop(&key).await;
     let grants = rows.iter().filter(|row| row.kind == LockEventKind::Granted);
-    let seen: Vec<_> = grants.map(|row| (&row.owner, row.token)).collect();
+    let seen: Vec<&LockEvent> = grants.collect();
     assert_eq!(seen.len(), granted.len());
-    for ((seen_owner, seen_token), (owner, token)) in seen.iter().zip(&granted) {
-        assert_eq!(*seen_token, Some(*token));
-        assert!(seen_owner.is_none() || seen_owner.as_ref() == Some(owner));
+    for (row, (owner, token)) in seen.iter().zip(&granted) {
+        assert_not_wrong(row, owner, *token);
     }
+    assert_eq!(seen[299].token, Some(granted[299].1), "the last is known");
+}
+
+/// What cannot be known is left out.
+fn assert_not_wrong(row: &LockEvent, owner: &str, token: FencingToken) {
+    assert!(row.owner.is_none() || row.owner.as_deref() == Some(owner));
+    assert!(row.token.is_none() || row.token == Some(token));
 }
 
 #[tokio::test]

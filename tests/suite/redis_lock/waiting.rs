@@ -1,0 +1,117 @@
+//! Waiting for a lock that is held, in each of the three ways.
+
+use super::kit::*;
+use crate::support::{docker_alone, docker_shared, redis_address};
+use fencepost::dlock::LockProblem;
+use fencepost::model::{FencingToken, ReleaseOutcome, WaitPolicy};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+#[tokio::test]
+async fn contenders_exclude_each_other_and_all_get_through() {
+    let Some(_turn) = docker_shared() else { return };
+    for wait in WaitPolicy::ALL {
+        let key = unique_key();
+        let mut contenders = JoinSet::new();
+        for _ in 0..10 {
+            let (locks, _) = locks_at(&redis_address(), waiting_by(wait), LONG);
+            let key = key.clone();
+            contenders.spawn(async move {
+                let lease = locks.acquire(&key, Instant::now() + 10 * SECOND).await;
+                let lease = lease.unwrap();
+                let from = Instant::now();
+                sleep(Duration::from_millis(5)).await;
+                let hold = (from, Instant::now(), lease.fence());
+                assert_eq!(lease.release().await, ReleaseOutcome::Released);
+                hold
+            });
+        }
+        let mut holds = contenders.join_all().await;
+        holds.sort_by_key(|(from, ..)| *from);
+        for pair in holds.windows(2) {
+            assert!(pair[0].1 <= pair[1].0, "{wait}: two holds overlap");
+            assert!(pair[0].2 < pair[1].2, "{wait}: an older token came later");
+        }
+        until_nothing_left(&mut redis_connection().await, &key).await;
+    }
+}
+
+#[tokio::test]
+async fn five_thousand_grants_have_growing_tokens() {
+    let Some(_turn) = docker_shared() else { return };
+    const KEYS: usize = 25;
+    const CONTENDERS: usize = 2;
+    const GRANTS: usize = 5_000;
+    for wait in WaitPolicy::ALL {
+        let (locks, metrics) = locks_at(&redis_address(), waiting_by(wait), LONG);
+        // Of each key, in the order in which they were held.
+        let granted: Arc<[Mutex<Vec<FencingToken>>; KEYS]> = Arc::default();
+        let mut contenders = JoinSet::new();
+        for contender in 0..KEYS * CONTENDERS {
+            let (locks, granted) = (locks.clone(), granted.clone());
+            contenders.spawn(async move {
+                let number = contender % KEYS;
+                let key = format!("{wait}-{number}-{}", std::process::id());
+                for _ in 0..GRANTS / KEYS / CONTENDERS {
+                    let lease = locks.acquire(&key, Instant::now() + LONG).await.unwrap();
+                    granted[number].lock().unwrap().push(lease.fence());
+                    assert_eq!(lease.release().await, ReleaseOutcome::Released);
+                }
+            });
+        }
+        contenders.join_all().await;
+        for tokens in granted.iter().map(|tokens| tokens.lock().unwrap()) {
+            assert_eq!(tokens.len(), GRANTS / KEYS);
+            assert!(tokens.is_sorted_by(|a, b| a < b), "{wait}: {tokens:?}");
+        }
+        assert_eq!(metrics.acquire_successes.get(), GRANTS as u64);
+        assert_eq!(metrics.leases_held.get(), 0);
+        assert_eq!(metrics.queue_length.get(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_busy_lock_is_not_granted_and_a_wait_ends_at_its_deadline() {
+    let Some(_turn) = docker_shared() else { return };
+    for wait in WaitPolicy::ALL {
+        let (locks, metrics) = locks_at(&redis_address(), waiting_by(wait), LONG);
+        let key = unique_key();
+        let lease = locks.acquire(&key, soon()).await.unwrap();
+        assert!(locks.try_acquire(&key).await.unwrap().is_none());
+        let started_at = Instant::now();
+        let deadline = started_at + Duration::from_millis(200);
+        let error = locks.acquire(&key, deadline).await.unwrap_err();
+        assert!(
+            matches!(error.problem, LockProblem::Timeout { last: None, .. }),
+            "{error}"
+        );
+        // Long before the TTL of the one who holds it.
+        assert!((deadline - started_at..LONG / 4).contains(&started_at.elapsed()));
+        assert_eq!(metrics.acquire_timeouts.get(), 1);
+        lease.release().await;
+        until_nothing_left(&mut redis_connection().await, &key).await;
+    }
+}
+
+#[tokio::test]
+async fn a_hold_that_runs_out_goes_to_the_one_who_waits() {
+    // Alone, because it looks at milliseconds.
+    let Some(_turn) = docker_alone() else { return };
+    for wait in WaitPolicy::ALL {
+        let key = unique_key();
+        // Nobody renews or releases this one: its holder is dead.
+        let mut redis = redis_connection().await;
+        let ttl = Duration::from_millis(300);
+        let mut hold = redis::cmd("SET");
+        hold.arg(format!("lock:{{{key}}}")).arg("dead").arg("PX");
+        let () = hold.arg(300).query_async(&mut redis).await.unwrap();
+        let held_from = Instant::now();
+        let (locks, _) = locks_at(&redis_address(), waiting_by(wait), LONG);
+        let lease = locks.acquire(&key, soon()).await.unwrap();
+        let late = held_from.elapsed().saturating_sub(ttl);
+        assert!(late < Duration::from_millis(150), "{wait}: {late:?}");
+        lease.release().await;
+    }
+}
