@@ -44,6 +44,7 @@ mod metrics;
 mod observe;
 mod open;
 mod redis;
+mod redlock;
 mod wait;
 mod watchdog;
 
@@ -56,4 +57,5 @@ pub use lease::{Lease, RenewError};
 pub use metrics::LockMetrics;
 pub use observe::observe_redis;
 pub use open::open;
+pub use redlock::{RedlockBackend, RedlockSettings, TokenScheme};
 pub use watchdog::keep_renewed;

@@ -1,13 +1,12 @@
 mod link;
 mod lua;
 
-pub(super) use link::{client, connect_problem_of, problem_of};
+pub(super) use link::{RedisLink, client, connect_problem_of, problem_of};
 pub(super) use lua::Lua;
 
 use super::{Ask, Attempt, Grant, LockBackend, LockError, LockProblem, RenewOutcome, Term};
 use crate::model::{FencingToken, ReleaseOutcome};
 use async_trait::async_trait;
-use link::RedisLink;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -129,15 +128,15 @@ impl LockBackend for RedisBackend {
 /// The braces are a hash tag: a Redis Cluster places a key by what stands
 /// between them, so the lock and its counter share a slot and one script may
 /// touch both.
-fn lock_key(key: &str) -> String {
+pub(super) fn lock_key(key: &str) -> String {
     format!("lock:{{{key}}}")
 }
 
-fn fence_key(key: &str) -> String {
+pub(super) fn fence_key(key: &str) -> String {
     format!("fence:{{{key}}}")
 }
 
-fn ttl_ms(ttl: Duration) -> String {
+pub(super) fn ttl_ms(ttl: Duration) -> String {
     let ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
     ms.to_string()
 }
