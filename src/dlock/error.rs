@@ -28,6 +28,8 @@ pub enum LockProblem {
     TtlTooShort,
     #[error("a TTL of {} is beyond a day; a lock that long is a stuck one", format_duration(*.ttl))]
     TtlTooLong { ttl: Duration },
+    #[error("a TTL of {} ms is over within the {} ms that clocks may drift", .ttl.as_millis(), .drift.as_millis())]
+    TtlWithinDrift { ttl: Duration, drift: Duration },
     /// No connection, so nothing was asked and nothing can have happened.
     #[error("no connection: {0}")]
     Unreachable(String),
@@ -83,7 +85,10 @@ impl LockProblem {
 
     /// Whether waiting longer would not help: who asks has to hear it now.
     pub fn is_final(&self) -> bool {
-        matches!(self, LockProblem::QueueFull { .. })
+        matches!(
+            self,
+            LockProblem::QueueFull { .. } | LockProblem::TtlWithinDrift { .. }
+        )
     }
 }
 

@@ -1,4 +1,7 @@
-use super::{LockBackend, LockError, LockProblem, RedisBackend, RedisSettings};
+use super::{
+    LockBackend, LockError, LockProblem, RedisBackend, RedisSettings, RedlockBackend,
+    RedlockSettings, TokenScheme,
+};
 use crate::model::{Backend, LockOptions};
 use std::sync::Arc;
 
@@ -17,9 +20,18 @@ pub fn open(options: &LockOptions, servers: &[String]) -> Result<Arc<dyn LockBac
             };
             Ok(Arc::new(RedisBackend::new(server, settings)?))
         }
-        Backend::Redlock | Backend::RedlockUnsafeTokens => todo!("redlock"),
+        Backend::Redlock => redlock(servers, TokenScheme::Strict),
+        Backend::RedlockUnsafeTokens => redlock(servers, TokenScheme::UnsafeMaxOfCounters),
         Backend::Etcd | Backend::EtcdLockApi => todo!("etcd"),
     }
+}
+
+fn redlock(servers: &[String], tokens: TokenScheme) -> Result<Arc<dyn LockBackend>, LockError> {
+    let settings = RedlockSettings {
+        tokens,
+        ..RedlockSettings::default()
+    };
+    Ok(Arc::new(RedlockBackend::new(servers, settings)?))
 }
 
 fn only_server(servers: &[String]) -> Result<&str, LockError> {

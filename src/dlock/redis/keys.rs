@@ -1,11 +1,11 @@
 /// The braces are a hash tag: a Redis Cluster places a key by what stands
 /// between them, so everything about one lock shares a slot and one script may
 /// touch all of it.
-pub(super) fn lock_key(key: &str) -> String {
+pub(in crate::dlock) fn lock_key(key: &str) -> String {
     format!("lock:{{{key}}}")
 }
 
-pub(super) fn fence_key(key: &str) -> String {
+pub(in crate::dlock) fn fence_key(key: &str) -> String {
     format!("fence:{{{key}}}")
 }
 

@@ -19,7 +19,7 @@ use uuid::Uuid;
 /// the same reason one unanswered request does not close it: the release that
 /// follows must go the same way, or a late grant would land after it. Two in a
 /// row mean that nothing comes through any more.
-pub(super) struct RedisLink {
+pub(in crate::dlock) struct RedisLink {
     client: Client,
     settings: RedisSettings,
     node: String,
@@ -45,7 +45,10 @@ pub(super) struct Open {
 const UNANSWERED_IN_A_ROW_MAX: u32 = 2;
 
 impl RedisLink {
-    pub(super) fn new(address: &str, settings: RedisSettings) -> Result<RedisLink, LockProblem> {
+    pub(in crate::dlock) fn new(
+        address: &str,
+        settings: RedisSettings,
+    ) -> Result<RedisLink, LockProblem> {
         let client = client(address)?;
         // Not the address as it was given: that may hold a password.
         let node = client.get_connection_info().addr().to_string();
@@ -61,12 +64,12 @@ impl RedisLink {
         })
     }
 
-    pub(super) fn node(&self) -> &str {
+    pub(in crate::dlock) fn node(&self) -> &str {
         &self.node
     }
 
     /// Runs a script on the connection that is open, or on a new one.
-    pub(super) async fn run<T: FromRedisValue>(
+    pub(in crate::dlock) async fn run<T: FromRedisValue>(
         &self,
         script: &Lua,
         keys: &[String],

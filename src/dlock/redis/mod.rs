@@ -9,7 +9,8 @@ mod subscriptions;
 mod unsafe_release;
 mod wakes;
 
-pub(super) use link::{client, connect_problem_of, problem_of};
+pub(super) use keys::{fence_key, lock_key};
+pub(super) use link::{RedisLink, client, connect_problem_of, problem_of};
 pub(super) use lua::Lua;
 pub use settings::RedisSettings;
 
@@ -19,8 +20,6 @@ use super::{
 };
 use crate::model::{FencingToken, ReleaseOutcome, WaitPolicy};
 use async_trait::async_trait;
-use keys::lock_key;
-use link::RedisLink;
 use notify::NotifyLine;
 use plain::{Announce, Plain};
 use queue::QueueLine;
@@ -171,7 +170,7 @@ fn read_release(word: String) -> Result<ReleaseOutcome, LockProblem> {
     }
 }
 
-fn ttl_ms(ttl: Duration) -> String {
+pub(super) fn ttl_ms(ttl: Duration) -> String {
     let ms = u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX);
     ms.to_string()
 }
