@@ -38,6 +38,7 @@ mod backend;
 mod belief;
 mod client;
 mod error;
+mod etcd;
 mod in_flight;
 mod lease;
 mod metrics;
@@ -47,6 +48,7 @@ mod redis;
 mod wait;
 mod watchdog;
 
+pub use self::etcd::{EtcdBackend, EtcdLockApiBackend, EtcdSettings};
 pub use self::redis::{RedisBackend, RedisSettings};
 pub use backend::{Ask, Attempt, Grant, LockBackend, RenewOutcome, Term, UnsafeRelease, WaitLine};
 pub use belief::{Belief, LostReason};
