@@ -56,6 +56,6 @@ pub use client::{LockClient, LockSettings, MAX_KEY_BYTES, MAX_TTL};
 pub use error::{LockError, LockProblem};
 pub use lease::{Lease, RenewError};
 pub use metrics::LockMetrics;
-pub use observe::observe_redis;
+pub use observe::{observe_etcd, observe_redis};
 pub use open::open;
 pub use watchdog::keep_renewed;

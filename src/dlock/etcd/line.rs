@@ -65,10 +65,6 @@ impl Line {
         }
     }
 
-    pub(super) fn place_key(&self) -> &str {
-        &self.place
-    }
-
     /// A place at the end of the line, and who stands just before it.
     pub(super) fn join(&self, presence: &Presence) -> Txn {
         let is_new = Compare::create_revision(self.place.as_str(), CompareOp::Equal, 0);

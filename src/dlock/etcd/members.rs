@@ -197,16 +197,22 @@ impl Members {
 
 impl Member {
     async fn wire(&self) -> Result<&Wire, Failure> {
-        self.wire.get_or_try_init(|| wire(&self.address)).await
+        let options = || {
+            ConnectOptions::new()
+                .with_keep_alive(PING_EVERY, PONG_WITHIN)
+                // A member that lost its leader says so at once and ends its watches.
+                .with_require_leader(true)
+        };
+        let connect = || wire(&self.address, options());
+        self.wire.get_or_try_init(connect).await
     }
 }
 
 /// Connects at the first request, and again after the connection broke.
-pub(in crate::dlock) async fn wire(address: &str) -> Result<Wire, Failure> {
-    let options = ConnectOptions::new()
-        .with_keep_alive(PING_EVERY, PONG_WITHIN)
-        // A member that lost its leader says so at once and ends its watches.
-        .with_require_leader(true);
+pub(in crate::dlock) async fn wire(
+    address: &str,
+    options: ConnectOptions,
+) -> Result<Wire, Failure> {
     let client = Client::connect([address], Some(options)).await?;
     Ok(Wire {
         kv: client.kv_client(),
