@@ -106,6 +106,32 @@ impl Backend {
         Backend::Etcd,
         Backend::EtcdLockApi,
     ];
+
+    pub fn servers(self) -> LockServers {
+        match self {
+            Backend::Redis => LockServers::OneRedis,
+            Backend::Redlock | Backend::RedlockUnsafeTokens => LockServers::RedisNodes,
+            Backend::Etcd | Backend::EtcdLockApi => LockServers::Etcd,
+        }
+    }
+}
+
+/// The servers that a backend talks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockServers {
+    OneRedis,
+    RedisNodes,
+    Etcd,
+}
+
+impl fmt::Display for LockServers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LockServers::OneRedis => "one Redis",
+            LockServers::RedisNodes => "several independent Redis nodes",
+            LockServers::Etcd => "an etcd cluster",
+        })
+    }
 }
 
 impl fmt::Display for Backend {
