@@ -127,7 +127,10 @@ mod tests {
             "etcdserver: request timed out, possibly due to previous leader failure",
             "error reading a body from connection",
         ] {
-            assert!(read(Status::unavailable(text)).may_have_happened(), "{text}");
+            assert!(
+                read(Status::unavailable(text)).may_have_happened(),
+                "{text}"
+            );
         }
         let no_leader = read(Status::unavailable("etcdserver: no leader"));
         assert!(matches!(no_leader, Failure::NotDone(_)));
@@ -138,7 +141,9 @@ mod tests {
     fn a_lease_that_is_gone_is_told_from_other_refusals() {
         let gone = Status::not_found("etcdserver: requested lease not found");
         assert_eq!(read(gone), Failure::LeaseGone);
-        let full = read(Status::resource_exhausted("etcdserver: mvcc: database space exceeded"));
+        let full = read(Status::resource_exhausted(
+            "etcdserver: mvcc: database space exceeded",
+        ));
         assert!(matches!(full, Failure::Refused(_)));
         assert!(!full.is_of_the_member());
     }

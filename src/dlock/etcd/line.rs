@@ -102,7 +102,9 @@ impl Line {
             let [_put, TxnOpResponse::Get(line)] = operations.as_slice() else {
                 return Err(unusable(answer));
             };
-            let mut place = self.read_place(line, as_of).ok_or_else(|| unusable(answer))?;
+            let mut place = self
+                .read_place(line, as_of)
+                .ok_or_else(|| unusable(answer))?;
             place.length = usize::try_from(line.count()).ok();
             return Ok(Entered::At(place));
         }

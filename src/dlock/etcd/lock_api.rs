@@ -34,7 +34,10 @@ const NAME: &str = "etcd-lock-api";
 
 impl EtcdLockApiBackend {
     /// Connects at the first use: servers that are not there yet are no error here.
-    pub fn new(members: &[String], settings: EtcdSettings) -> Result<EtcdLockApiBackend, LockError> {
+    pub fn new(
+        members: &[String],
+        settings: EtcdSettings,
+    ) -> Result<EtcdLockApiBackend, LockError> {
         Ok(EtcdLockApiBackend {
             members: connect_later(NAME, members, settings)?,
             sessions: Mutex::default(),
@@ -43,7 +46,8 @@ impl EtcdLockApiBackend {
 
     async fn lock(&self, ask: Ask<'_>) -> Result<Grant, Failure> {
         let session = Arc::new(Session::open(self.members.clone(), ask.ttl).await?);
-        self.sessions().insert(ask.owner.to_owned(), session.clone());
+        self.sessions()
+            .insert(ask.owner.to_owned(), session.clone());
         let place = loop {
             let (index, mut wire, mut changes) = self.members.preferred().await?;
             let options = LockOptions::new().with_lease(session.lease());
@@ -118,7 +122,9 @@ impl EtcdLockApiBackend {
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
-        self.sessions.lock().expect("nobody panics while holding it")
+        self.sessions
+            .lock()
+            .expect("nobody panics while holding it")
     }
 }
 

@@ -130,9 +130,7 @@ impl Members {
     }
 
     /// The preferred member, and what changes when it should not be used any more.
-    pub(super) async fn preferred(
-        &self,
-    ) -> Result<(usize, Wire, watch::Receiver<usize>), Failure> {
+    pub(super) async fn preferred(&self) -> Result<(usize, Wire, watch::Receiver<usize>), Failure> {
         let mut changes = self.preferred.subscribe();
         let index = *changes.borrow_and_update();
         let wire = self.members[index].wire().await?;
@@ -166,12 +164,16 @@ impl Members {
         if self.members.len() == 1 || !self.leader_may_be_another.swap(false, Ordering::Relaxed) {
             return;
         }
-        let asked = self.members.iter().enumerate().map(|(index, member)| async move {
-            let mut maintenance = member.wire().await.ok()?.maintenance.clone();
-            let status = maintenance.status().await.ok()?;
-            let id = status.header()?.member_id();
-            (status.leader() == id).then_some(index)
-        });
+        let asked = self
+            .members
+            .iter()
+            .enumerate()
+            .map(|(index, member)| async move {
+                let mut maintenance = member.wire().await.ok()?.maintenance.clone();
+                let status = maintenance.status().await.ok()?;
+                let id = status.header()?.member_id();
+                (status.leader() == id).then_some(index)
+            });
         let mut answers = asked.collect::<FuturesUnordered<_>>();
         let leader = async {
             while let Some(answer) = answers.next().await {
@@ -254,7 +256,15 @@ mod tests {
         for good in ["etcd-1:2379", "127.0.0.1:2379", "http://[::1]:2379"] {
             assert_eq!(check_address(good), Ok(()), "{good}");
         }
-        for bad in ["", "etcd", "etcd:", ":2379", "etcd:0", "a b:2379", "https://etcd:2379"] {
+        for bad in [
+            "",
+            "etcd",
+            "etcd:",
+            ":2379",
+            "etcd:0",
+            "a b:2379",
+            "https://etcd:2379",
+        ] {
             let problem = check_address(bad).expect_err(bad);
             assert!(problem.to_string().contains(bad), "{problem}");
         }

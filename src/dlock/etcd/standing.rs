@@ -141,7 +141,11 @@ impl Standing {
         place: &Place,
         at_least: Option<i64>,
     ) -> Result<line::Place, Failure> {
-        let Place { line, seen, presence } = place;
+        let Place {
+            line,
+            seen,
+            presence,
+        } = place;
         loop {
             match line.look(&self.members, seen.revision, at_least).await {
                 Ok(found) => return found.ok_or_else(place_gone),
@@ -171,7 +175,9 @@ impl Standing {
             });
         };
         let presences = self.presences.lock().await;
-        let presence = presences.values().find(|one| one.session.lease() == own.lease());
+        let presence = presences
+            .values()
+            .find(|one| one.session.lease() == own.lease());
         let Some(presence) = presence.cloned() else {
             return Ok(RenewOutcome::Expired);
         };
