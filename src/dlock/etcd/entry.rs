@@ -80,6 +80,7 @@ async fn try_to_enter(
     line: &Line,
     if_held: IfHeld,
 ) -> Result<Entered, Failure> {
+    let _turn = members.turn().await;
     let answer = members.ask_once(|wire| {
         let mut kv = wire.kv.clone();
         let request = match if_held {

@@ -190,6 +190,7 @@ impl Line {
     pub(super) async fn leave(&self, members: &Members) -> Result<ReleaseOutcome, Failure> {
         let mut earlier = None;
         for _ in 0..members.count() {
+            let _turn = members.turn().await;
             let answer = members.ask_once(|wire| {
                 let (mut kv, txn) = (wire.kv.clone(), self.leaving());
                 async move { kv.txn(txn).await }

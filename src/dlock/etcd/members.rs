@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit, watch};
 use tokio::time::timeout;
 
 /// The members of one cluster, one of which is asked until it fails.
@@ -29,6 +29,7 @@ pub(super) struct Members {
     raft_term: AtomicU64,
     leader_may_be_another: AtomicBool,
     request_timeout: Duration,
+    turns: Semaphore,
 }
 
 /// How to talk to one member.
@@ -51,6 +52,11 @@ struct Member {
 /// so this only clears away what is dead; time limits notice it much earlier.
 const PING_EVERY: Duration = Duration::from_secs(6);
 const PONG_WITHIN: Duration = Duration::from_secs(2);
+
+/// Enough to keep a cluster busy. With all requests of a storm sent at once,
+/// most would wait at the server for longer than their time limit, and each of
+/// them would be followed by another.
+const WRITES_AT_ONCE: usize = 64;
 
 impl Members {
     pub(super) fn new(
@@ -75,6 +81,7 @@ impl Members {
             raft_term: AtomicU64::new(0),
             leader_may_be_another: AtomicBool::new(true),
             request_timeout,
+            turns: Semaphore::new(WRITES_AT_ONCE),
         })
     }
 
@@ -135,6 +142,11 @@ impl Members {
         let index = *changes.borrow_and_update();
         let wire = self.members[index].wire().await?;
         Ok((index, wire.clone(), changes))
+    }
+
+    /// Writes take turns; what keeps the session alive does not wait for them.
+    pub(super) async fn turn(&self) -> SemaphorePermit<'_> {
+        self.turns.acquire().await.expect("never closed")
     }
 
     /// From the first failure on, the next member is asked. Others may have

@@ -105,7 +105,10 @@ async fn a_waiter_gets_its_lock_although_the_leader_was_killed() {
     }
     let leader = &etcd_servers()[leader().await];
     leader.stop();
-    assert_eq!(holder.release().await, ReleaseOutcome::Released);
+    // Whether the dead leader carried it out may be unknown; it happens anyway.
+    let released = holder.release().await;
+    let is_plausible = [ReleaseOutcome::Released, ReleaseOutcome::Unknown].contains(&released);
+    assert!(is_plausible, "{released:?}");
     let mut last = 0;
     for next in waiting {
         // In the order in which they came: nobody lost its place.
