@@ -202,7 +202,8 @@ impl Line {
                         return Ok(ReleaseOutcome::Released);
                     }
                     // It may have been an earlier one of our own requests.
-                    return earlier.map_or_else(|| Ok(first_in(&answer)), Err);
+                    let unanswered = earlier.filter(Failure::may_have_happened);
+                    return unanswered.map_or_else(|| Ok(first_in(&answer)), Err);
                 }
                 Err(failure) if !failure.is_of_the_member() => return Err(failure),
                 Err(failure) if failure.may_have_happened() => earlier = Some(failure),

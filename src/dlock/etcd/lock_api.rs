@@ -44,10 +44,19 @@ impl EtcdLockApiBackend {
         })
     }
 
+    /// However it fails, no session is left that would keep its place alive.
     async fn lock(&self, ask: Ask<'_>) -> Result<Grant, Failure> {
         let session = Arc::new(Session::open(self.members.clone(), ask.ttl).await?);
         self.sessions()
             .insert(ask.owner.to_owned(), session.clone());
+        let granted = self.lock_within(&session, ask).await;
+        if granted.is_err() {
+            let _or_it_runs_out = self.end(ask.owner).await;
+        }
+        granted
+    }
+
+    async fn lock_within(&self, session: &Session, ask: Ask<'_>) -> Result<Grant, Failure> {
         let place = loop {
             let (index, mut wire, mut changes) = self.members.preferred().await?;
             let options = LockOptions::new().with_lease(session.lease());

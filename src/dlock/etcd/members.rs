@@ -195,13 +195,15 @@ impl Members {
             }
             None
         };
-        if let Ok(Some(leader)) = timeout(self.request_timeout, leader).await {
-            self.preferred.send_if_modified(|preferred| {
-                let is_news = *preferred != leader;
-                *preferred = leader;
-                is_news
-            });
-        }
+        let Ok(Some(leader)) = timeout(self.request_timeout, leader).await else {
+            self.leader_may_be_another.store(true, Ordering::Relaxed);
+            return;
+        };
+        self.preferred.send_if_modified(|preferred| {
+            let is_news = *preferred != leader;
+            *preferred = leader;
+            is_news
+        });
     }
 
     pub(super) fn request_timeout(&self) -> Duration {

@@ -88,11 +88,7 @@ impl Standing {
         let (standing, presence, line) = (self.clone(), presence.clone(), line.clone());
         tokio::spawn(async move {
             let entered = entry::enter(&standing.members, &presence, &line, if_held).await;
-            if let Err(NotEntered {
-                may_still_happen: true,
-                ..
-            }) = &entered
-            {
+            if let Err(NotEntered { in_doubt: true, .. }) = &entered {
                 let (members, presences) = (standing.members.clone(), vec![presence]);
                 standing.debts.owe(members, line.clone(), presences);
             }
