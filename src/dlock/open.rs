@@ -1,6 +1,6 @@
 use super::{
-    LockBackend, LockError, LockProblem, RedisBackend, RedisSettings, RedlockBackend,
-    RedlockSettings, TokenScheme,
+    EtcdBackend, EtcdLockApiBackend, EtcdSettings, LockBackend, LockError, LockProblem,
+    RedisBackend, RedisSettings, RedlockBackend, RedlockSettings, TokenScheme,
 };
 use crate::model::{Backend, LockOptions};
 use std::sync::Arc;
@@ -22,7 +22,14 @@ pub fn open(options: &LockOptions, servers: &[String]) -> Result<Arc<dyn LockBac
         }
         Backend::Redlock => redlock(servers, TokenScheme::Strict),
         Backend::RedlockUnsafeTokens => redlock(servers, TokenScheme::UnsafeMaxOfCounters),
-        Backend::Etcd | Backend::EtcdLockApi => todo!("etcd"),
+        Backend::Etcd => {
+            let settings = EtcdSettings::default();
+            Ok(Arc::new(EtcdBackend::new(servers, settings)?))
+        }
+        Backend::EtcdLockApi => {
+            let settings = EtcdSettings::default();
+            Ok(Arc::new(EtcdLockApiBackend::new(servers, settings)?))
+        }
     }
 }
 
