@@ -12,6 +12,7 @@ mod mishaps;
 mod pause_gt_ttl;
 mod recorded;
 mod redis_lock;
+mod redlock_lock;
 mod schema;
 mod servers;
 mod simulation;

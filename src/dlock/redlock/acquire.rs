@@ -149,17 +149,17 @@ impl<'a> Try<'a> {
         }
     }
 
-    /// Busy where a quorum answered at all: then somebody else has a vote.
+    /// Busy, unless so many nodes failed that nobody could have held it.
     async fn not_held(self) -> Result<Attempt, LockProblem> {
-        let answered =
-            |answer: &&Answer| matches!(answer, Answer::Granted(_) | Answer::Busy { .. });
-        let answered = self.answers.iter().filter(answered).count();
-        if answered < self.nodes.quorum {
-            let failures = self.answers.iter().enumerate();
-            let failures = failures.filter_map(|(node, answer)| match answer {
-                Answer::Failed(problem) => Some((node, problem)),
-                _ => None,
-            });
+        let failures = self.answers.iter().enumerate();
+        let failures = failures.filter_map(|(node, answer)| match answer {
+            Answer::Failed(problem) => Some((node, problem)),
+            _ => None,
+        });
+        if failures.clone().count() > self.answers.len() - self.nodes.quorum {
+            let answered =
+                |answer: &&Answer| matches!(answer, Answer::Granted(_) | Answer::Busy { .. });
+            let answered = self.answers.iter().filter(answered).count();
             return Err(self.nodes.no_quorum(answered, failures));
         }
         // A node that said "busy" holds nothing of ours. All others do, or may
