@@ -12,6 +12,7 @@ mod pause_gt_ttl;
 mod recorded;
 mod redis_lock;
 mod schema;
+mod servers;
 mod simulation;
 mod support;
 mod tidy_house;

@@ -1,18 +1,22 @@
 //! What the tests share: the program with a deadline, turns on Docker, homes
-//! to break, and one real Redis.
+//! to break, and real servers.
 
 mod command;
 mod docker;
 mod home;
 mod read;
-mod redis;
+mod said;
+mod servers;
 mod turn;
 
 pub use command::{Ended, Running, command, fencepost, offline, start};
 pub use docker::{Events, docker, docker_ok, owned_by};
 pub use home::{Home, copy_folder};
 pub use read::{await_row, json, rows, until};
-pub use redis::{redis_address, redis_container};
+pub use servers::{
+    Server, etcd_servers, own_durable_redis, own_redis, redis_address, redis_container,
+    redlock_servers, start_together,
+};
 pub use turn::{docker_alone, docker_shared, skip};
 
 use std::path::PathBuf;

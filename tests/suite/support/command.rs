@@ -1,15 +1,16 @@
 //! The real program as a child, always with a deadline.
 
+use super::said::Said;
 use super::turn;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader, Read};
+use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// No command of a test takes longer, images aside.
 const DEADLINE: Duration = Duration::from_secs(90);
@@ -102,12 +103,6 @@ pub struct Running {
     over: bool,
 }
 
-#[derive(Default)]
-struct Said {
-    text: Mutex<String>,
-    more: Condvar,
-}
-
 pub fn start(mut command: Command) -> Running {
     let name = format!("{command:?}");
     let mut child: Child = command
@@ -124,18 +119,7 @@ pub fn start(mut command: Command) -> Running {
         let _ = stdout.read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     });
-    let mut lines = BufReader::new(child.stderr.take().expect("piped"));
-    let said = Arc::new(Said::default());
-    let hears = Arc::clone(&said);
-    let stderr_reader = std::thread::spawn(move || {
-        let mut line = Vec::new();
-        while lines.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
-            let mut text = hears.text.lock().expect("nobody panics with it");
-            text.push_str(&String::from_utf8_lossy(&line));
-            hears.more.notify_all();
-            line.clear();
-        }
-    });
+    let (stderr, stderr_reader) = Said::hear(child.stderr.take().expect("piped"));
     let (send, ended) = channel();
     // Ends with the child.
     std::thread::spawn(move || {
@@ -146,7 +130,7 @@ pub fn start(mut command: Command) -> Running {
         pid,
         ended,
         stdout: Some(stdout),
-        stderr: said,
+        stderr,
         stderr_reader: Some(stderr_reader),
         over: false,
     }
@@ -159,14 +143,8 @@ impl Running {
 
     /// Returns once a text was said on stderr.
     pub fn await_said(&self, wanted: &str) {
-        let until = Instant::now() + DEADLINE;
-        let mut text = self.stderr.text.lock().expect("nobody panics with it");
-        while !text.contains(wanted) {
-            let left = until.saturating_duration_since(Instant::now());
-            assert!(!left.is_zero(), "{} never said {wanted:?}", self.name);
-            let waited = self.stderr.more.wait_timeout(text, left);
-            text = waited.expect("nobody panics with it").0;
-        }
+        let said = self.stderr.await_text(0, wanted, DEADLINE);
+        said.unwrap_or_else(|error| panic!("{} {error}", self.name));
     }
 
     pub fn wait(self) -> Ended {
@@ -181,12 +159,11 @@ impl Running {
         let stdout = self.stdout.take().map(|reader| reader.join());
         let stderr = self.stderr_reader.take().map(|reader| reader.join());
         assert!(matches!(stderr, Some(Ok(()))), "stderr was read");
-        let stderr = self.stderr.text.lock().expect("nobody panics with it");
         Ended {
             pid: self.pid,
             code: status.code(),
             stdout: stdout.expect("asked once").expect("stdout was read"),
-            stderr: stderr.clone(),
+            stderr: self.stderr.text(),
         }
     }
 }

@@ -1,8 +1,9 @@
 //! Turns on Docker: what measures time or starts containers runs alone; tests
-//! that only share the one Redis run beside each other.
+//! that only share the servers run beside each other.
 
 use super::command::{command, start};
 use super::docker::{docker, owned_by};
+use super::servers::heal_servers;
 use std::io::Write;
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
@@ -15,7 +16,7 @@ static TURN: RwLock<()> = RwLock::new(());
 static STARTED: Mutex<Vec<u32>> = Mutex::new(Vec::new());
 
 /// Docker for this test alone. When it is over, nothing of any program that it
-/// started may be left.
+/// started may be left, and the shared servers are up again.
 pub struct Alone(#[expect(dead_code, reason = "held, not read")] RwLockWriteGuard<'static, ()>);
 
 /// Docker together with others who are as gentle.
@@ -58,8 +59,10 @@ impl Drop for Alone {
     fn drop(&mut self) {
         let pids = std::mem::take(&mut *started_pids());
         let left: Vec<String> = pids.into_iter().flat_map(owned_by).collect();
+        let healed = heal_servers();
         // A test that failed in the middle has said enough.
         if !std::thread::panicking() {
+            healed.unwrap_or_else(|error| panic!("{error}"));
             assert!(left.is_empty(), "left behind: {left:?}");
         }
     }

@@ -1,0 +1,74 @@
+use super::port::free_port;
+use super::shared::{Shared, share};
+use super::{Plan, Server, launch};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+pub static SINGLE: Shared = Shared::new();
+pub static REDLOCK: Shared = Shared::new();
+
+const FORGETS: [&str; 2] = ["--appendonly", "no"];
+/// Every write is on disk before it is answered.
+const DURABLE: [&str; 6] = [
+    "--dir",
+    "/var/lib/redis",
+    "--appendonly",
+    "yes",
+    "--appendfsync",
+    "always",
+];
+
+/// `host:port` of the one Redis that all tests share. Take a turn on Docker
+/// first. It is not for stopping or freezing: see [`own_redis`].
+pub fn redis_address() -> String {
+    single().address.clone()
+}
+
+/// The name of its container: the same image as a run's Redis, and not ours.
+pub fn redis_container() -> &'static str {
+    &single().container
+}
+
+/// Five independent Redis nodes that keep their data over a restart. Take a
+/// turn on Docker first; to stop or freeze one, that has to be `docker_alone`.
+pub fn redlock_servers() -> &'static [Server] {
+    share(&REDLOCK, || {
+        let names = (1..=5).map(|node| format!("redlock-{node}"));
+        names.map(|name| plan(&name, &DURABLE)).collect()
+    })
+}
+
+/// A fresh Redis for one test, gone when dropped; a stop costs it its data.
+/// Take a turn on Docker first.
+pub fn own_redis() -> Server {
+    own(&FORGETS)
+}
+
+/// As [`own_redis`], with data that a stop does not take.
+pub fn own_durable_redis() -> Server {
+    own(&DURABLE)
+}
+
+fn single() -> &'static Server {
+    let servers = share(&SINGLE, || vec![plan("redis", &FORGETS)]);
+    &servers[0]
+}
+
+fn own(persistence: &[&str]) -> Server {
+    static COUNT: AtomicU32 = AtomicU32::new(1);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let mut servers = launch([plan(&format!("own-redis-{number}"), persistence)]);
+    servers.remove(0)
+}
+
+fn plan(name: &str, persistence: &[&str]) -> Plan {
+    let port = free_port().to_string();
+    let command = ["redis-server", "--bind", "127.0.0.1", "--port", &port];
+    let command = [&command[..], &["--save", ""], persistence].concat();
+    Plan {
+        container: format!("test-{name}-{}", std::process::id()),
+        image: "fencepost/redis:7.0",
+        address: format!("127.0.0.1:{port}"),
+        command: command.into_iter().map(str::to_owned).collect(),
+        ready: "Ready to accept connections",
+    }
+}
