@@ -1,6 +1,6 @@
 use super::exit::Failure;
 use crate::cluster::{Topology, TopologyError};
-use crate::scenario::{Library, Scenario, Surroundings};
+use crate::scenario::{Library, Scenario, Surroundings, TopologyFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -71,10 +71,17 @@ impl Home {
 }
 
 fn surroundings(topologies: &BTreeMap<String, Topology>) -> Surroundings {
-    let services = |topology: &Topology| topology.services.keys().cloned().collect();
+    let facts = |topology: &Topology| TopologyFacts {
+        services: topology.services.keys().cloned().collect(),
+        backend: topology
+            .worker()
+            .environment
+            .get("FENCEPOST_BACKEND")
+            .and_then(|word| word.parse().ok()),
+    };
     let all = topologies.iter();
     Surroundings::Topologies(
-        all.map(|(name, topology)| (name.clone(), services(topology)))
+        all.map(|(name, topology)| (name.clone(), facts(topology)))
             .collect(),
     )
 }

@@ -153,8 +153,12 @@ impl LockClient {
         }
     }
 
+    pub(super) fn error(&self, key: &str, problem: LockProblem) -> LockError {
+        self.shared.backend.error(key, problem)
+    }
+
     fn check_key(&self, key: &str) -> Result<(), LockError> {
-        check_key(key).map_err(|problem| self.shared.backend.error(key, problem))
+        check_key(key).map_err(|problem| self.error(key, problem))
     }
 }
 

@@ -10,29 +10,41 @@
 //! orderly; the token makes the unusual case safe.
 //!
 //! ```no_run
-//! use fencepost::dlock::{LockClient, LockMetrics, LockSettings, RedisBackend, RedisSettings};
-//! use std::{sync::Arc, time::Duration};
+//! use fencepost::dlock::{self, LockClient, LockMetrics, LockSettings, keep_renewed};
+//! use fencepost::model::{Backend, LockOptions, ReleaseOutcome};
+//! use std::time::Duration;
 //! use tokio::time::Instant;
 //!
-//! # async fn example() -> Result<(), fencepost::dlock::LockError> {
-//! let backend = RedisBackend::new("127.0.0.1:6379", RedisSettings::default())?;
-//! let locks = LockClient::new(
-//!     Arc::new(backend),
-//!     LockSettings { ttl: Duration::from_secs(2), seed: 1 },
-//!     LockMetrics::default(),
-//! )?;
+//! # async fn write_with(token: fencepost::model::FencingToken) {}
+//! # async fn example() -> Result<(), dlock::LockError> {
+//! let options = LockOptions { backend: Backend::Redis, ..LockOptions::default() };
+//! let backend = dlock::open(&options, &["127.0.0.1:6379".to_owned()])?;
+//! let settings = LockSettings { ttl: Duration::from_secs(10), seed: 1 };
+//! let locks = LockClient::new(backend, settings, LockMetrics::default())?;
+//!
 //! let deadline = Instant::now() + Duration::from_secs(5);
 //! let lease = locks.acquire("account-42", deadline).await?;
-//! println!("send {} with every write", lease.fence());
-//! let outcome = lease.release().await;
-//! println!("{outcome:?}");
+//! tokio::select! {
+//!     () = write_with(lease.fence()) => {}
+//!     reason = keep_renewed(&lease, || {}) => eprintln!("stop working: {reason}"),
+//! }
+//! match lease.release().await {
+//!     ReleaseOutcome::Released => {}
+//!     late => eprintln!("somebody may have been there meanwhile: {late:?}"),
+//! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! [`LockBackend`] is the seam: a backend knows the wire, [`LockClient`] knows
-//! waiting, cancelling and cleaning up, and [`Lease`] knows how long it may
-//! believe in itself.
+//! | | |
+//! |---|---|
+//! | [`open`] | from [options](crate::model::LockOptions) and servers to a backend |
+//! | [`LockClient`] | waiting, deadlines, cancelling, cleaning up |
+//! | [`Lease`] | one grant: its token, how long to believe in it, renewal, release |
+//! | [`keep_renewed`] | the watchdog, beside the work for as long as it is polled |
+//! | [`ReentrantLocks`] | one owner takes its lock again |
+//! | [`LockMetrics`] | what one process did with its locks, for Prometheus |
+//! | [`LockBackend`], [`WaitLine`] | the seam: what a new kind of lock server has to answer |
 
 mod backend;
 mod belief;
@@ -44,6 +56,7 @@ mod metrics;
 mod observe;
 mod open;
 mod redis;
+mod reentrant;
 mod wait;
 mod watchdog;
 
@@ -56,4 +69,5 @@ pub use lease::{Lease, RenewError};
 pub use metrics::LockMetrics;
 pub use observe::observe_redis;
 pub use open::open;
+pub use reentrant::{Hold, ReentrantLocks, Released};
 pub use watchdog::keep_renewed;

@@ -10,7 +10,11 @@ pub fn open(options: &LockOptions, servers: &[String]) -> Result<Arc<dyn LockBac
     match options.backend {
         Backend::Redis => {
             let server = only_server(servers)?;
-            let settings = RedisSettings::default();
+            let settings = RedisSettings {
+                wait: options.wait,
+                fence_floor: options.fence_floor,
+                ..RedisSettings::default()
+            };
             Ok(Arc::new(RedisBackend::new(server, settings)?))
         }
         Backend::Redlock | Backend::RedlockUnsafeTokens => todo!("redlock"),

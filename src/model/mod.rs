@@ -23,7 +23,9 @@ pub use fault::{FaultKind, FaultRow, FaultStage};
 pub use lock_event::{LockEvent, LockEventKind};
 pub use log_row::{LogRow, RowOutcome, RowValue};
 pub use run_record::{CaseNotes, CaseResult, RunRecord};
-pub use settings::{Backend, Fence, FenceFloor, LockOptions, OnLost, ReleaseStyle, WaitPolicy};
+pub use settings::{
+    Backend, Fence, FenceFloor, LockOptions, LockServers, OnLost, ReleaseStyle, WaitPolicy,
+};
 pub use token::FencingToken;
 pub use verdict::{
     CaseVerdict, Counts, Finding, Judgement, Outcome, Overlap, Story, StoryStep, Violation,

@@ -106,6 +106,32 @@ impl Backend {
         Backend::Etcd,
         Backend::EtcdLockApi,
     ];
+
+    pub fn servers(self) -> LockServers {
+        match self {
+            Backend::Redis => LockServers::OneRedis,
+            Backend::Redlock | Backend::RedlockUnsafeTokens => LockServers::RedisNodes,
+            Backend::Etcd | Backend::EtcdLockApi => LockServers::Etcd,
+        }
+    }
+}
+
+/// The servers that a backend talks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockServers {
+    OneRedis,
+    RedisNodes,
+    Etcd,
+}
+
+impl fmt::Display for LockServers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            LockServers::OneRedis => "one Redis",
+            LockServers::RedisNodes => "several independent Redis nodes",
+            LockServers::Etcd => "an etcd cluster",
+        })
+    }
 }
 
 impl fmt::Display for Backend {
@@ -185,14 +211,19 @@ pub enum FenceFloor {
 
 impl FenceFloor {
     pub const ALL: [FenceFloor; 2] = [FenceFloor::None, FenceFloor::ServerClock];
+
+    /// As files and scripts call it.
+    pub fn word(self) -> &'static str {
+        match self {
+            FenceFloor::None => "none",
+            FenceFloor::ServerClock => "server-clock",
+        }
+    }
 }
 
 impl fmt::Display for FenceFloor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            FenceFloor::None => "none",
-            FenceFloor::ServerClock => "server-clock",
-        })
+        f.write_str(self.word())
     }
 }
 

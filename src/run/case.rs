@@ -27,6 +27,9 @@ use tokio_util::sync::CancellationToken;
 const WAITING_HAPPENINGS: usize = 1024;
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
 
+/// The exact version of each lock server, by its name.
+type ServerVersions = BTreeMap<String, String>;
+
 /// Runs a case. Healing and removal are on every way out, and what goes wrong
 /// with them is said beside what went wrong before.
 pub async fn run_case(
@@ -142,13 +145,7 @@ impl Stage<'_> {
             .await?;
         let resource = self.resource_client().await?;
         let (send, happenings) = mpsc::channel(WAITING_HAPPENINGS);
-        let mut observers = Vec::new();
-        let mut versions = BTreeMap::new();
-        for server in &self.nodes.lock_servers {
-            let (observer, version) = Observer::start(self.cluster, self.evidence, server).await?;
-            observers.push(observer);
-            versions.insert(server.node.clone(), version);
-        }
+        let (observers, versions) = self.observe_lock_servers().await?;
         let node = self.nodes.resource.node.clone();
         let follower = tokio::spawn(follow(node, resource, send.clone()));
         let mut workers = Workers::default();
@@ -191,6 +188,18 @@ impl Stage<'_> {
         let workers = &self.nodes.workers;
         let starts = workers.iter().map(|node| self.cluster.start_attached(node));
         Ok(try_join_all(starts).await?)
+    }
+
+    async fn observe_lock_servers(&self) -> Result<(Vec<Observer>, ServerVersions), RunError> {
+        let kind = self.request.scenario.lock.backend.servers();
+        let servers = &self.nodes.lock_servers;
+        let starts = servers
+            .iter()
+            .map(|server| Observer::start(self.cluster, self.evidence, kind, server));
+        let (observers, versions): (Vec<_>, Vec<_>) =
+            try_join_all(starts).await?.into_iter().unzip();
+        let names = servers.iter().map(|server| server.node.clone());
+        Ok((observers, names.zip(versions).collect()))
     }
 
     async fn resource_client(&self) -> Result<ResourceClient, RunError> {

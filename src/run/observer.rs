@@ -5,6 +5,7 @@ use super::evidence::Evidence;
 use crate::cluster::Cluster;
 use crate::cluster::topology::Endpoint;
 use crate::dlock::observe_redis;
+use crate::model::LockServers;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -25,6 +26,7 @@ impl Observer {
     pub async fn start(
         cluster: &Arc<dyn Cluster>,
         evidence: &Arc<Evidence>,
+        kind: LockServers,
         server: &Endpoint,
     ) -> Result<(Observer, String), RunError> {
         let address = cluster.address(&server.node, server.port).await?;
@@ -33,7 +35,13 @@ impl Observer {
         let stop = CancellationToken::new();
         let (node, stopped) = (server.node.clone(), stop.clone());
         let watching = tokio::spawn(async move {
-            let watched = observe_redis(&address.to_string(), &node, send, ready, stopped).await;
+            let address = address.to_string();
+            let watched = match kind {
+                LockServers::OneRedis | LockServers::RedisNodes => {
+                    observe_redis(&address, &node, send, ready, stopped).await
+                }
+                LockServers::Etcd => todo!("observe_etcd"),
+            };
             watched.map_err(|error| format!("what {node} held is not known to the end: {error}"))
         });
         let evidence = Arc::clone(evidence);

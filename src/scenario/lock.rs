@@ -1,3 +1,4 @@
+use super::TopologyFacts;
 use super::draft::Draft;
 use crate::model::{Gate, ReleaseStyle};
 use crate::yaml::Report;
@@ -26,5 +27,22 @@ pub fn check(draft: &Draft, report: &mut Report) {
             );
             report.add(gate.place, message);
         }
+    }
+}
+
+/// Whether the lock's backend finds its kind of servers in the topology.
+pub fn check_servers(draft: &Draft, topology: &str, facts: &TopologyFacts, report: &mut Report) {
+    let backend = draft.lock.as_ref().and_then(|lock| lock.backend.as_ref());
+    let (Some(wanted), Some(there)) = (backend, facts.backend) else {
+        return;
+    };
+    if wanted.value.servers() != there.servers() {
+        let message = format!(
+            "the topology `{topology}` has {}, and `{}` needs {}",
+            there.servers(),
+            wanted.value,
+            wanted.value.servers()
+        );
+        report.add(wanted.place, message);
     }
 }

@@ -21,7 +21,7 @@ pub use library::{Library, LibraryError, load_file};
 pub use plan::plan;
 pub use schema::schema;
 pub use trigger::Trigger;
-pub use validate::Surroundings;
+pub use validate::{Surroundings, TopologyFacts};
 
 use crate::model::{Expectations, Fence, Gate, LockOptions, OnLost};
 use crate::yaml::{self, InvalidFile};

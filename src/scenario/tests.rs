@@ -1,5 +1,6 @@
 use super::timeline::{Step, Timeline};
 use super::*;
+use crate::model::Backend;
 use std::collections::BTreeMap;
 
 const GOOD: &str = "\
@@ -18,8 +19,11 @@ cases:
 ";
 
 fn parse(text: &str) -> Result<Scenario, InvalidFile> {
-    let services = vec!["redis".to_owned(), "resource".to_owned()];
-    let around = Surroundings::Topologies(BTreeMap::from([("redis".to_owned(), services)]));
+    let redis = TopologyFacts {
+        services: vec!["redis".to_owned(), "resource".to_owned()],
+        backend: Some(Backend::Redis),
+    };
+    let around = Surroundings::Topologies(BTreeMap::from([("redis".to_owned(), redis)]));
     Scenario::parse(Path::new("good.yml"), text, &around)
 }
 
@@ -78,6 +82,31 @@ fn names_that_do_not_exist_are_refused() {
         "did you mean `redis`?",
     );
     refused("backend: redis", "backend: etc", "unknown backend `etc`");
+    refused(
+        "backend: redis",
+        "backend: etcd",
+        "the topology `redis` has one Redis, and `etcd` needs an etcd cluster",
+    );
+    refused(
+        "backend: redis",
+        "backend: redis, wait: queu",
+        "unknown way to wait `queu`; did you mean `queue`?",
+    );
+    refused(
+        "backend: redis",
+        "backend: redlock, wait: queue",
+        "`wait` is a choice of the redis backend",
+    );
+    refused(
+        "backend: redis",
+        "backend: redis, wait: queue, release: unsafe-get-then-del",
+        "hands over to nobody",
+    );
+    refused(
+        "gate: before_write",
+        "gate: between_get_and_del",
+        "nobody comes to the gate `between_get_and_del`",
+    );
     refused("start: a.paused", "start: c.paused", "unknown worker `c`");
     refused(
         "when: b.write_accepted",

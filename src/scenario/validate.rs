@@ -4,7 +4,7 @@
 use super::draft::{Draft, DraftWorker};
 use super::values::is_plain_name;
 use super::{Scenario, Trigger, build, lock, pauses};
-use crate::model::{EventKind, format_duration};
+use crate::model::{Backend, EventKind, format_duration};
 use crate::yaml::{At, Report};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -25,11 +25,20 @@ const FAULT_EVENTS: [&str; 2] = ["paused", "resumed"];
 /// What a scenario may refer to outside of its own file.
 #[derive(Clone, Debug)]
 pub enum Surroundings {
-    /// The topologies there are, each with the names of its services.
-    Topologies(BTreeMap<String, Vec<String>>),
+    /// The topologies there are, by name.
+    Topologies(BTreeMap<String, TopologyFacts>),
     /// A recorded run: its scenario was valid where it ran, and the topologies
     /// of then are not here to be asked.
     Recorded,
+}
+
+/// What a scenario has to know about a topology.
+#[derive(Clone, Debug)]
+pub struct TopologyFacts {
+    pub services: Vec<String>,
+    /// What its worker speaks to the lock servers by default; None where that
+    /// is a language of its own.
+    pub backend: Option<Backend>,
 }
 
 pub fn validate(
@@ -105,17 +114,18 @@ impl Check<'_> {
         }
     }
 
-    fn topology(&self, topologies: &BTreeMap<String, Vec<String>>, report: &mut Report) {
+    fn topology(&self, topologies: &BTreeMap<String, TopologyFacts>, report: &mut Report) {
         let Some(topology) = &self.draft.topology else {
             return;
         };
-        let Some(services) = topologies.get(&topology.value) else {
+        let Some(facts) = topologies.get(&topology.value) else {
             let known = topologies.keys().map(String::as_str);
             report.unknown(topology.place, "topology", &topology.value, known);
             return;
         };
+        lock::check_servers(self.draft, &topology.value, facts, report);
         for worker in &self.draft.workers {
-            if services.contains(&worker.name.value) {
+            if facts.services.contains(&worker.name.value) {
                 let message = format!(
                     "`{}` is a service of the topology; call the worker something else",
                     worker.name.value

@@ -4,6 +4,7 @@
 mod faults;
 mod kit;
 mod observer;
+mod reentrant;
 
 use crate::support::{docker_shared, redis_address};
 use fencepost::dlock::{

@@ -1,9 +1,9 @@
-use super::super::holds::Hold;
+use super::super::holds::{Grant, Hold};
 use super::super::names::Names;
 use super::super::positions::Positions;
 use super::scene::{Scene, Who};
 use super::{Need, Step};
-use crate::model::{CaseRecord, FaultKind, FaultRow, FaultStage, LockEventKind};
+use crate::model::{CaseRecord, FaultKind, FaultRow, FaultStage, LockEvent, LockEventKind};
 use crate::model::{FencingToken, LogRow};
 
 /// Everything a story may quote.
@@ -114,8 +114,7 @@ impl<'a> Evidence<'a> {
             event.kind == LockEventKind::Expired
                 && event.key == hold.key
                 && event.at_ns >= hold.from_ns
-                && event.owner.as_deref().is_none_or(|o| o == grant.owner)
-                && event.token.is_none_or(|token| token == grant.token)
+                && may_be_of(event, &grant)
         })?;
         let Some((next, next_grant)) = next
             .filter(|next| next.from_ns > hold.from_ns)
@@ -137,5 +136,15 @@ impl<'a> Evidence<'a> {
         let is_labelled = expiry.owner.is_some() || expiry.token.is_some();
         // Without a label, an expiry after the next grant may be the next one's own.
         (is_labelled || expiry.at_ns <= next.from_ns).then_some(expiry.at_ns)
+    }
+}
+
+/// An owner is random and says it all. The token only helps where no owner was
+/// seen: a Redlock node counts for itself, and its number need not be the one
+/// that the quorum agreed on.
+fn may_be_of(event: &LockEvent, grant: &Grant) -> bool {
+    match &event.owner {
+        Some(owner) => owner == grant.owner,
+        None => event.token.is_none_or(|token| token == grant.token),
     }
 }

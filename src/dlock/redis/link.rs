@@ -1,11 +1,16 @@
+use super::wakes::{Ears, Wakes};
 use super::{Lua, RedisSettings};
 use crate::dlock::LockProblem;
+use crate::model::WaitPolicy;
 use redis::aio::MultiplexedConnection;
 use redis::{
-    AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, RedisError, ServerErrorKind,
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, IntoConnectionInfo,
+    ProtocolVersion, RedisError, ServerErrorKind,
 };
-use tokio::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::timeout;
+use uuid::Uuid;
 
 /// One connection to one Redis, opened at the first use and again after it broke.
 ///
@@ -18,21 +23,23 @@ pub(super) struct RedisLink {
     client: Client,
     settings: RedisSettings,
     node: String,
-    current: Mutex<Current>,
+    /// Held for a moment only: each request passes here.
+    current: Mutex<Option<Arc<Open>>>,
+    /// Held by the one who connects.
+    connecting: tokio::sync::Mutex<()>,
 }
 
-#[derive(Default)]
-struct Current {
-    open: Option<Open>,
-    /// How many were opened so far.
-    opened: u64,
-}
-
-struct Open {
+/// A connection while it lasts.
+pub(super) struct Open {
     connection: MultiplexedConnection,
-    /// Tells a connection from the one that replaced it meanwhile.
-    number: u64,
-    unanswered_in_a_row: u32,
+    unanswered_in_a_row: AtomicU32,
+    /// Who waits for a word on this connection. Without a policy that needs
+    /// it, no word comes.
+    pub(super) wakes: Arc<Wakes>,
+    /// The channel of hand-offs to those who wait on this connection. Each
+    /// connection has its own: with a waiter whose connection is gone, the
+    /// server finds nobody listening.
+    pub(super) hand_offs: String,
 }
 
 const UNANSWERED_IN_A_ROW_MAX: u32 = 2;
@@ -43,10 +50,14 @@ impl RedisLink {
         // Not the address as it was given: that may hold a password.
         let node = client.get_connection_info().addr().to_string();
         Ok(RedisLink {
-            client,
+            client: match settings.wait {
+                WaitPolicy::Spin => client,
+                WaitPolicy::Notify | WaitPolicy::Queue => hearing(&client).map_err(problem_of)?,
+            },
             settings,
             node,
             current: Mutex::default(),
+            connecting: tokio::sync::Mutex::default(),
         })
     }
 
@@ -61,59 +72,132 @@ impl RedisLink {
         keys: &[String],
         arguments: &[&str],
     ) -> Result<T, LockProblem> {
-        // The time limit includes the wait for somebody else who is connecting.
-        let (mut connection, number) = timeout(self.settings.connect_timeout, self.connection())
-            .await
-            .map_err(|_| LockProblem::Unreachable("connecting took too long".to_owned()))??;
+        let open = self.open().await?;
+        self.run_on(&open, script, keys, arguments).await
+    }
+
+    pub(super) async fn run_on<T: FromRedisValue>(
+        &self,
+        open: &Arc<Open>,
+        script: &Lua,
+        keys: &[String],
+        arguments: &[&str],
+    ) -> Result<T, LockProblem> {
+        let mut connection = open.connection.clone();
         let answer = script.run(&mut connection, keys, arguments).await;
-        self.note(number, answer.as_ref().err()).await;
+        self.note(open, answer.as_ref().err());
         answer.map_err(problem_of)
     }
 
-    async fn connection(&self) -> Result<(MultiplexedConnection, u64), LockProblem> {
-        let mut current = self.current.lock().await;
-        if let Some(open) = &current.open {
-            return Ok((open.connection.clone(), open.number));
+    /// One plain command.
+    pub(super) async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, LockProblem> {
+        let open = self.open().await?;
+        let answer = command.query_async(&mut open.connection.clone()).await;
+        self.note(&open, answer.as_ref().err());
+        answer.map_err(problem_of)
+    }
+
+    pub(super) async fn subscribe(&self, open: &Arc<Open>, to: &str) -> Result<(), LockProblem> {
+        let answer = open.connection.clone().subscribe(to).await;
+        self.note(open, answer.as_ref().err());
+        answer.map_err(problem_of)
+    }
+
+    pub(super) async fn unsubscribe(&self, open: &Arc<Open>, to: &str) -> Result<(), LockProblem> {
+        let answer = open.connection.clone().unsubscribe(to).await;
+        self.note(open, answer.as_ref().err());
+        answer.map_err(problem_of)
+    }
+
+    /// The connection that is open, or a new one.
+    pub(super) async fn open(&self) -> Result<Arc<Open>, LockProblem> {
+        if let Some(open) = self.usable() {
+            return Ok(open);
         }
-        let config = AsyncConnectionConfig::new()
+        // The time limit includes the wait for somebody else who is connecting.
+        timeout(self.settings.connect_timeout, self.connect())
+            .await
+            .map_err(|_| LockProblem::Unreachable("connecting took too long".to_owned()))?
+    }
+
+    async fn connect(&self) -> Result<Arc<Open>, LockProblem> {
+        let _alone = self.connecting.lock().await;
+        if let Some(open) = self.usable() {
+            return Ok(open);
+        }
+        let wakes = Arc::new(Wakes::default());
+        let hand_offs = format!("handoff:{}", Uuid::new_v4());
+        let mut config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(self.settings.connect_timeout))
             .set_response_timeout(Some(self.settings.response_timeout));
-        let connection = self
+        if self.settings.wait != WaitPolicy::Spin {
+            config = config.set_push_sender(Ears {
+                wakes: wakes.clone(),
+                hand_offs: hand_offs.clone(),
+            });
+        }
+        let connecting = self
             .client
-            .get_multiplexed_async_connection_with_config(&config)
-            .await
-            .map_err(connect_problem_of)?;
-        current.opened += 1;
-        let number = current.opened;
-        current.open = Some(Open {
-            connection: connection.clone(),
-            number,
-            unanswered_in_a_row: 0,
+            .get_multiplexed_async_connection_with_config(&config);
+        let mut connection = connecting.await.map_err(connect_problem_of)?;
+        if self.settings.wait == WaitPolicy::Queue {
+            // Before anybody can stand in a line on this connection: so no
+            // hand-off to it is ever missed.
+            let subscribed = connection.subscribe(&hand_offs).await;
+            subscribed.map_err(connect_problem_of)?;
+        }
+        let open = Arc::new(Open {
+            connection,
+            unanswered_in_a_row: AtomicU32::new(0),
+            wakes,
+            hand_offs,
         });
-        Ok((connection, number))
+        *self.current() = Some(open.clone());
+        Ok(open)
+    }
+
+    fn usable(&self) -> Option<Arc<Open>> {
+        let current = self.current().clone();
+        current.filter(|open| !open.wakes.are_over())
+    }
+
+    fn current(&self) -> MutexGuard<'_, Option<Arc<Open>>> {
+        self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Learns from an answer whether the connection is worth keeping.
-    async fn note(&self, number: u64, error: Option<&RedisError>) {
-        let mut current = self.current.lock().await;
-        let Some(open) = current.open.as_mut().filter(|open| open.number == number) else {
-            return;
-        };
+    fn note(&self, open: &Arc<Open>, error: Option<&RedisError>) {
+        let unanswered = &open.unanswered_in_a_row;
         let broken = match error {
             Some(error) if error.is_timeout() => {
-                open.unanswered_in_a_row += 1;
-                open.unanswered_in_a_row >= UNANSWERED_IN_A_ROW_MAX
+                unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= UNANSWERED_IN_A_ROW_MAX
             }
             Some(error) => !answered(error),
             None => {
-                open.unanswered_in_a_row = 0;
+                unanswered.store(0, Ordering::Relaxed);
                 false
             }
         };
         if broken {
-            current.open = None;
+            // Those who wait on it would wait in vain.
+            open.wakes.end();
+            let mut current = self.current();
+            if current.as_ref().is_some_and(|now| Arc::ptr_eq(now, open)) {
+                *current = None;
+            }
         }
     }
+}
+
+/// The third version of the protocol, in which a connection that sends
+/// requests also hears what was published.
+fn hearing(client: &Client) -> Result<Client, RedisError> {
+    let info = client
+        .get_connection_info()
+        .clone()
+        .into_connection_info()?;
+    let settings = info.redis_settings().clone();
+    Client::open(info.set_redis_settings(settings.set_protocol(ProtocolVersion::RESP3)))
 }
 
 /// `host:port`, or a URL as Redis clients know it.

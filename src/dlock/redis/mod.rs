@@ -1,13 +1,30 @@
+mod keys;
 mod link;
 mod lua;
+mod notify;
+mod plain;
+mod queue;
+mod settings;
+mod subscriptions;
+mod unsafe_release;
+mod wakes;
 
 pub(super) use link::{client, connect_problem_of, problem_of};
 pub(super) use lua::Lua;
+pub use settings::RedisSettings;
 
-use super::{Ask, Attempt, Grant, LockBackend, LockError, LockProblem, RenewOutcome, Term};
-use crate::model::{FencingToken, ReleaseOutcome};
+use super::{
+    Ask, Attempt, Grant, LockBackend, LockError, LockProblem, RenewOutcome, Term, UnsafeRelease,
+    WaitLine,
+};
+use crate::model::{FencingToken, ReleaseOutcome, WaitPolicy};
 use async_trait::async_trait;
+use keys::lock_key;
 use link::RedisLink;
+use notify::NotifyLine;
+use plain::{Announce, Plain};
+use queue::QueueLine;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -20,26 +37,27 @@ use tokio::time::Instant;
 /// where it forgot as well, a stale writer looks young. The counter never
 /// expires, for the same reason, and so a key that was locked once costs a
 /// few bytes for good.
+///
+/// There are two remedies, and they go together. An append-only file that is
+/// written through (`appendonly yes`, `appendfsync always`; see
+/// `compose/redis-durable.yml`) lets the counter survive a restart. A
+/// [floor](crate::model::FenceFloor::ServerClock) keeps tokens growing after
+/// everything else that can be forgotten, by the server's clock, and lets idle
+/// counters expire. Neither helps against a replica that takes over with a
+/// lock that it never heard of: then there are two holders, and the token of
+/// the second has to be the higher one, which a clock that runs behind does
+/// not give.
 pub struct RedisBackend {
-    link: RedisLink,
-    acquire: Lua,
+    link: Arc<RedisLink>,
     renew: Lua,
-    release: Lua,
+    way: Way,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub struct RedisSettings {
-    pub connect_timeout: Duration,
-    pub response_timeout: Duration,
-}
-
-impl Default for RedisSettings {
-    fn default() -> RedisSettings {
-        RedisSettings {
-            connect_timeout: Duration::from_secs(1),
-            response_timeout: Duration::from_secs(1),
-        }
-    }
+/// How a lock is granted, waited for and given back.
+enum Way {
+    Spin(Plain),
+    Notify(NotifyLine),
+    Queue(QueueLine),
 }
 
 const NAME: &str = "redis";
@@ -53,11 +71,16 @@ impl RedisBackend {
             key: String::new(),
             problem,
         })?;
+        let link = Arc::new(link);
+        let plain = || Plain::new(link.clone(), settings.fence_floor);
         Ok(RedisBackend {
-            link,
-            acquire: Lua::new(include_str!("scripts/acquire.lua")),
             renew: Lua::new(include_str!("scripts/renew.lua")),
-            release: Lua::new(include_str!("scripts/release.lua")),
+            way: match settings.wait {
+                WaitPolicy::Spin => Way::Spin(plain()),
+                WaitPolicy::Notify => Way::Notify(NotifyLine::new(link.clone(), plain())),
+                WaitPolicy::Queue => Way::Queue(QueueLine::new(link.clone(), settings)),
+            },
+            link,
         })
     }
 }
@@ -73,33 +96,28 @@ impl LockBackend for RedisBackend {
     }
 
     async fn try_acquire(&self, ask: Ask<'_>) -> Result<Attempt, LockError> {
-        let keys = [lock_key(ask.key), fence_key(ask.key)];
-        let arguments = [ask.owner, &ttl_ms(ask.ttl)];
-        // The lease counts from before the request was sent. The server starts
-        // its own count later, so the holder gives up first.
-        let asked_at = Instant::now();
-        let answer = self.link.run(&self.acquire, &keys, &arguments).await;
-        answer
-            .and_then(|(word, number): (String, i64)| read_attempt(&word, number))
-            .map(|answer| match answer {
-                Answer::Granted(token) => Attempt::Granted(Grant {
-                    token,
-                    asked_at,
-                    ttl: ask.ttl,
-                    term: Term::Until(asked_at + ask.ttl),
-                }),
-                Answer::Busy { retry_in } => Attempt::Busy { retry_in },
-            })
-            .map_err(|problem| self.error(ask.key, problem))
+        let attempt = match &self.way {
+            Way::Spin(plain) | Way::Notify(NotifyLine { plain, .. }) => {
+                plain.try_acquire(ask).await
+            }
+            Way::Queue(line) => line.try_acquire(ask).await,
+        };
+        attempt.map_err(|problem| self.error(ask.key, problem))
+    }
+
+    fn line(&self) -> Option<&dyn WaitLine> {
+        match &self.way {
+            Way::Spin(_) => None,
+            Way::Notify(line) => Some(line),
+            Way::Queue(line) => Some(line),
+        }
     }
 
     async fn renew(&self, ask: Ask<'_>) -> Result<RenewOutcome, LockError> {
+        let keys = [lock_key(ask.key)];
         let arguments = [ask.owner, &ttl_ms(ask.ttl)];
         let until = Instant::now() + ask.ttl;
-        let answer = self
-            .link
-            .run(&self.renew, &[lock_key(ask.key)], &arguments)
-            .await;
+        let answer = self.link.run(&self.renew, &keys, &arguments).await;
         answer
             .and_then(|word: String| match word.as_str() {
                 "renewed" => Ok(RenewOutcome::Renewed { until }),
@@ -111,30 +129,46 @@ impl LockBackend for RedisBackend {
     }
 
     async fn release(&self, key: &str, owner: &str) -> Result<ReleaseOutcome, LockError> {
-        let answer = self
-            .link
-            .run(&self.release, &[lock_key(key)], &[owner])
-            .await;
-        answer
-            .and_then(|word: String| match word.as_str() {
-                "released" => Ok(ReleaseOutcome::Released),
-                "expired" => Ok(ReleaseOutcome::Expired),
-                "superseded" => Ok(ReleaseOutcome::Superseded),
-                _ => Err(LockProblem::BadAnswer(word)),
-            })
-            .map_err(|problem| self.error(key, problem))
+        let outcome = match &self.way {
+            Way::Spin(plain) => plain.release(key, owner, Announce::No).await,
+            Way::Notify(line) => line.plain.release(key, owner, Announce::Yes).await,
+            Way::Queue(line) => line.release(key, owner).await,
+        };
+        outcome.map_err(|problem| self.error(key, problem))
+    }
+
+    fn unsafe_release(&self) -> Option<&dyn UnsafeRelease> {
+        Some(self)
     }
 }
 
-/// The braces are a hash tag: a Redis Cluster places a key by what stands
-/// between them, so the lock and its counter share a slot and one script may
-/// touch both.
-fn lock_key(key: &str) -> String {
-    format!("lock:{{{key}}}")
+fn lock_error(link: &RedisLink, key: &str, problem: LockProblem) -> LockError {
+    LockError {
+        backend: NAME,
+        node: link.node().to_owned(),
+        key: key.to_owned(),
+        problem,
+    }
 }
 
-fn fence_key(key: &str) -> String {
-    format!("fence:{{{key}}}")
+/// `asked_at`: from before the holder could hold it.
+fn granted_until(token: FencingToken, asked_at: Instant, ttl: Duration) -> Grant {
+    let term = Term::Until(asked_at + ttl);
+    Grant {
+        token,
+        asked_at,
+        ttl,
+        term,
+    }
+}
+
+fn read_release(word: String) -> Result<ReleaseOutcome, LockProblem> {
+    match word.as_str() {
+        "released" => Ok(ReleaseOutcome::Released),
+        "expired" => Ok(ReleaseOutcome::Expired),
+        "superseded" => Ok(ReleaseOutcome::Superseded),
+        _ => Err(LockProblem::BadAnswer(word)),
+    }
 }
 
 fn ttl_ms(ttl: Duration) -> String {
@@ -142,57 +176,22 @@ fn ttl_ms(ttl: Duration) -> String {
     ms.to_string()
 }
 
-#[derive(Debug, PartialEq)]
-enum Answer {
-    Granted(FencingToken),
-    Busy { retry_in: Duration },
-}
-
-/// The number is the token of a grant, or how many milliseconds a busy lock
-/// has left (negative where it has no end).
-fn read_attempt(word: &str, number: i64) -> Result<Answer, LockProblem> {
-    match (word, u64::try_from(number)) {
-        ("granted", Ok(token)) if token > 0 => Ok(Answer::Granted(FencingToken(token))),
-        ("busy", left_ms) => Ok(Answer::Busy {
-            retry_in: left_ms.map_or(Duration::MAX, Duration::from_millis),
-        }),
-        _ => Err(LockProblem::BadAnswer(format!("{word} {number}"))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_lock_and_its_counter_share_a_slot() {
-        assert_eq!(lock_key("account-42"), "lock:{account-42}");
-        assert_eq!(fence_key("account-42"), "fence:{account-42}");
-    }
-
-    #[test]
-    fn only_a_positive_token_is_a_grant() {
-        assert_eq!(
-            read_attempt("granted", 1),
-            Ok(Answer::Granted(FencingToken(1)))
-        );
-        assert!(read_attempt("granted", 0).is_err());
-        assert!(read_attempt("granted", -1).is_err());
-        assert!(read_attempt("maybe", 1).is_err());
-        assert_eq!(
-            read_attempt("busy", -1),
-            Ok(Answer::Busy {
-                retry_in: Duration::MAX
-            })
-        );
-    }
-
-    #[test]
     fn an_address_that_is_none_is_refused_and_named() {
-        let error = RedisBackend::new("not an address", RedisSettings::default())
-            .err()
-            .expect("refused");
-        assert!(error.to_string().contains("not an address"), "{error}");
-        assert!(matches!(error.problem, LockProblem::BadAddress { .. }));
+        for wait in WaitPolicy::ALL {
+            let settings = RedisSettings {
+                wait,
+                ..RedisSettings::default()
+            };
+            let error = RedisBackend::new("not an address", settings)
+                .err()
+                .expect("refused");
+            assert!(error.to_string().contains("not an address"), "{error}");
+            assert!(matches!(error.problem, LockProblem::BadAddress { .. }));
+        }
     }
 }

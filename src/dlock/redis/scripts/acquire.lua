@@ -1,8 +1,8 @@
--- KEYS: the lock, its fence counter. ARGV: the owner, the TTL in milliseconds.
+-- KEYS: the lock, its fence counter. ARGV: the owner, the TTL in milliseconds, the floor.
 -- The grant and its token are one step: with two, an older token could be
 -- handed out after a younger one.
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
-    local token = redis.pcall('INCR', KEYS[2])
+    local token = next_token(KEYS[2], ARGV[3])
     if type(token) == 'table' then
         -- A script that fails is not rolled back, and a grant without a token must not stand.
         redis.call('DEL', KEYS[1])

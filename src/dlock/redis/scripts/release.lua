@@ -1,4 +1,4 @@
--- KEYS: the lock. ARGV: the owner.
+-- KEYS: the lock. ARGV: the owner, and the channel on which waiters hear of it, if there is one.
 -- GET and DEL from outside would delete the next holder's lock whenever the
 -- TTL ran out between the two.
 local holder = redis.call('GET', KEYS[1])
@@ -9,4 +9,7 @@ if holder ~= ARGV[1] then
     return 'superseded'
 end
 redis.call('DEL', KEYS[1])
+if ARGV[2] then
+    redis.call('PUBLISH', ARGV[2], 'freed')
+end
 return 'released'

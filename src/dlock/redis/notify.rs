@@ -1,0 +1,65 @@
+use super::keys::freed_channel;
+use super::link::RedisLink;
+use super::lock_error;
+use super::plain::Plain;
+use super::subscriptions::Subscriptions;
+use crate::dlock::{Ask, Attempt, Grant, LockError, LockProblem, WaitLine};
+use async_trait::async_trait;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// [`WaitPolicy::Notify`](crate::model::WaitPolicy::Notify): a release is
+/// announced, and all who hear of it try again. There is no order, and for
+/// each try that is granted there are many in vain.
+pub(super) struct NotifyLine {
+    link: Arc<RedisLink>,
+    pub(super) plain: Plain,
+    subscriptions: Arc<Subscriptions>,
+}
+
+/// Longer than this, nobody trusts that the connection still brings messages.
+const RETRY_IN_MAX: Duration = Duration::from_secs(5);
+
+impl NotifyLine {
+    pub(super) fn new(link: Arc<RedisLink>, plain: Plain) -> NotifyLine {
+        NotifyLine {
+            subscriptions: Arc::new(Subscriptions::new(link.clone())),
+            link,
+            plain,
+        }
+    }
+
+    async fn try_until_granted(&self, ask: Ask<'_>) -> Result<Grant, LockProblem> {
+        // Where nobody holds the lock, this is all.
+        if let Attempt::Granted(grant) = self.plain.try_acquire(ask).await? {
+            return Ok(grant);
+        }
+        let listener = self.subscriptions.listener(freed_channel(ask.key)).await;
+        loop {
+            // Subscribe, then try, then wait: in any other order the release
+            // can fall into the gap, and nobody hears of it.
+            let open = listener.subscribed().await?;
+            let Ok(mut freed) = open.wakes.expect(listener.channel()) else {
+                continue;
+            };
+            let retry_in = match self.plain.try_acquire(ask).await? {
+                Attempt::Granted(grant) => return Ok(grant),
+                Attempt::Busy { retry_in } => retry_in,
+            };
+            // A hold that runs out is announced by nobody. Whatever ended the
+            // wait, the end of the connection included, the next step is to
+            // try again.
+            let runs_out_in = retry_in.saturating_add(Duration::from_millis(1));
+            let _any = timeout(runs_out_in.min(RETRY_IN_MAX), freed.word()).await;
+        }
+    }
+}
+
+#[async_trait]
+impl WaitLine for NotifyLine {
+    async fn wait(&self, ask: Ask<'_>) -> Result<Grant, LockError> {
+        let granted = self.try_until_granted(ask).await;
+        granted.map_err(|problem| lock_error(&self.link, ask.key, problem))
+    }
+}

@@ -1,0 +1,107 @@
+use super::keys::{fence_key, freed_channel, lock_key};
+use super::link::RedisLink;
+use super::{Lua, granted_until, ttl_ms};
+use crate::dlock::{Ask, Attempt, LockProblem};
+use crate::model::{FenceFloor, FencingToken, ReleaseOutcome};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A lock without a line: one script grants it, and one gives it back.
+pub(super) struct Plain {
+    link: Arc<RedisLink>,
+    floor: FenceFloor,
+    acquire: Lua,
+    release: Lua,
+}
+
+/// Whether those who wait hear of a release.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Announce {
+    No,
+    Yes,
+}
+
+impl Plain {
+    pub(super) fn new(link: Arc<RedisLink>, floor: FenceFloor) -> Plain {
+        Plain {
+            link,
+            floor,
+            acquire: Lua::new(concat!(
+                include_str!("scripts/token.lua"),
+                include_str!("scripts/acquire.lua")
+            )),
+            release: Lua::new(include_str!("scripts/release.lua")),
+        }
+    }
+
+    pub(super) async fn try_acquire(&self, ask: Ask<'_>) -> Result<Attempt, LockProblem> {
+        let keys = [lock_key(ask.key), fence_key(ask.key)];
+        let arguments = [ask.owner, &ttl_ms(ask.ttl), self.floor.word()];
+        // The lease counts from before the request was sent. The server starts
+        // its own count later, so the holder gives up first.
+        let asked_at = Instant::now();
+        let (word, number): (String, i64) = self.link.run(&self.acquire, &keys, &arguments).await?;
+        Ok(match read_attempt(&word, number)? {
+            Answer::Granted(token) => Attempt::Granted(granted_until(token, asked_at, ask.ttl)),
+            Answer::Busy { retry_in } => Attempt::Busy { retry_in },
+        })
+    }
+
+    pub(super) async fn release(
+        &self,
+        key: &str,
+        owner: &str,
+        announce: Announce,
+    ) -> Result<ReleaseOutcome, LockProblem> {
+        let keys = [lock_key(key)];
+        let word: String = match announce {
+            Announce::No => self.link.run(&self.release, &keys, &[owner]).await?,
+            Announce::Yes => {
+                let arguments = [owner, &freed_channel(key)];
+                self.link.run(&self.release, &keys, &arguments).await?
+            }
+        };
+        super::read_release(word)
+    }
+}
+
+#[derive(Debug, PartialEq)]
+enum Answer {
+    Granted(FencingToken),
+    Busy { retry_in: Duration },
+}
+
+/// The number is the token of a grant, or how many milliseconds a busy lock
+/// has left (negative where it has no end).
+fn read_attempt(word: &str, number: i64) -> Result<Answer, LockProblem> {
+    match (word, u64::try_from(number)) {
+        ("granted", Ok(token)) if token > 0 => Ok(Answer::Granted(FencingToken(token))),
+        ("busy", left_ms) => Ok(Answer::Busy {
+            retry_in: left_ms.map_or(Duration::MAX, Duration::from_millis),
+        }),
+        _ => Err(LockProblem::BadAnswer(format!("{word} {number}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_positive_token_is_a_grant() {
+        assert_eq!(
+            read_attempt("granted", 1),
+            Ok(Answer::Granted(FencingToken(1)))
+        );
+        assert!(read_attempt("granted", 0).is_err());
+        assert!(read_attempt("granted", -1).is_err());
+        assert!(read_attempt("maybe", 1).is_err());
+        assert_eq!(
+            read_attempt("busy", -1),
+            Ok(Answer::Busy {
+                retry_in: Duration::MAX
+            })
+        );
+    }
+}

@@ -1,0 +1,36 @@
+-- ARGV: the owner, its TTL in milliseconds, the floor, the channel on which it
+-- listens, and how many may wait.
+-- Asks for the lock and otherwise stands in its line, at the end; who stands
+-- there already keeps its place and counts as alive for another TTL.
+local owner, ttl_ms, floor = ARGV[1], ARGV[2], ARGV[3]
+local holder = redis.call('GET', KEYS[1])
+if holder == owner then
+    -- Handed over meanwhile: nobody else was granted anything since, so the
+    -- counter still stands where it did.
+    return {'handed', tonumber(redis.call('GET', KEYS[2])), 0}
+end
+if not holder then
+    -- The last hold ran out, and nobody but us will hand the lock on.
+    local heir, token = hand_over(floor, owner, ttl_ms)
+    if heir == owner then
+        return {'granted', token, 0}
+    end
+end
+local alive_until_ms = string.format('%.0f', now_ms() + ttl_ms)
+local known = ttl_ms .. ' ' .. alive_until_ms .. ' ' .. ARGV[4]
+if redis.call('HSET', KEYS[4], owner, known) == 1 then
+    local length = redis.call('RPUSH', KEYS[3], owner)
+    if length > tonumber(ARGV[5]) then
+        redis.call('RPOP', KEYS[3])
+        redis.call('HDEL', KEYS[4], owner)
+        return {'full', length - 1, redis.call('PTTL', KEYS[1])}
+    end
+end
+-- A line whose waiters all died would stay for good. Both keys end in the same
+-- millisecond: a waiter that is only in one of them would be in neither.
+local kept_ms = 2 * ttl_ms + 1000
+if redis.call('PTTL', KEYS[3]) < kept_ms then
+    redis.call('PEXPIRE', KEYS[3], kept_ms)
+    redis.call('PEXPIRE', KEYS[4], kept_ms)
+end
+return {'waiting', 0, redis.call('PTTL', KEYS[1])}

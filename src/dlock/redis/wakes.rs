@@ -1,0 +1,188 @@
+use redis::aio::{AsyncPushSender, SendError};
+use redis::{PushInfo, PushKind, Value};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::oneshot;
+
+/// Who of this process waits for which word from the server, on one connection.
+///
+/// A word is a hand-off (its name is the owner that it is for, the rest is the
+/// token) or the news that a key was freed (its name is the channel).
+#[derive(Default)]
+pub(super) struct Wakes {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    expected: HashMap<String, Vec<Expected>>,
+    /// How many were expected so far.
+    count: u64,
+    /// The connection is gone: no word will come any more.
+    over: bool,
+}
+
+struct Expected {
+    number: u64,
+    word: oneshot::Sender<String>,
+}
+
+/// One word that somebody waits for. Dropped, nobody waits for it any more.
+pub(super) struct Wake {
+    wakes: Arc<Wakes>,
+    name: String,
+    number: u64,
+    word: oneshot::Receiver<String>,
+}
+
+/// The connection ended before the word came.
+#[derive(Debug)]
+pub(super) struct ConnectionOver;
+
+impl Wakes {
+    /// From now on, a word of this name is not missed.
+    pub(super) fn expect(self: &Arc<Wakes>, name: &str) -> Result<Wake, ConnectionOver> {
+        let mut state = self.state();
+        if state.over {
+            return Err(ConnectionOver);
+        }
+        state.count += 1;
+        let number = state.count;
+        let (sender, word) = oneshot::channel();
+        let expected = Expected {
+            number,
+            word: sender,
+        };
+        let name = name.to_owned();
+        state
+            .expected
+            .entry(name.clone())
+            .or_default()
+            .push(expected);
+        Ok(Wake {
+            wakes: self.clone(),
+            name,
+            number,
+            word,
+        })
+    }
+
+    /// All who wait for this name hear it. Where nobody does, they gave up, and
+    /// what they left behind is being undone.
+    fn told(&self, name: &str, word: &str) {
+        let expected = self.state().expected.remove(name);
+        for expected in expected.into_iter().flatten() {
+            let _gave_up = expected.word.send(word.to_owned());
+        }
+    }
+
+    /// All who wait learn that this connection has nothing more to say.
+    pub(super) fn end(&self) {
+        let mut state = self.state();
+        state.over = true;
+        state.expected.clear();
+    }
+
+    pub(super) fn are_over(&self) -> bool {
+        self.state().over
+    }
+
+    fn forget(&self, name: &str, number: u64) {
+        let mut state = self.state();
+        if let Some(expected) = state.expected.get_mut(name) {
+            expected.retain(|expected| expected.number != number);
+            if expected.is_empty() {
+                state.expected.remove(name);
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Wake {
+    pub(super) async fn word(&mut self) -> Result<String, ConnectionOver> {
+        (&mut self.word).await.map_err(|_| ConnectionOver)
+    }
+}
+
+impl Drop for Wake {
+    fn drop(&mut self) {
+        self.wakes.forget(&self.name, self.number);
+    }
+}
+
+/// What a connection calls with everything that the server says unasked. The
+/// connection drops it when it ends, in whichever way that was.
+pub(super) struct Ears {
+    pub(super) wakes: Arc<Wakes>,
+    /// Hand-offs come in on this channel, as `owner token`.
+    pub(super) hand_offs: String,
+}
+
+impl AsyncPushSender for Ears {
+    fn send(&self, info: PushInfo) -> Result<(), SendError> {
+        if let (PushKind::Message, [Value::BulkString(channel), Value::BulkString(word)]) =
+            (&info.kind, info.data.as_slice())
+        {
+            let (channel, word) = (
+                String::from_utf8_lossy(channel),
+                String::from_utf8_lossy(word),
+            );
+            match word.split_once(' ').filter(|_| channel == self.hand_offs) {
+                Some((owner, token)) => self.wakes.told(owner, token),
+                None => self.wakes.told(&channel, &word),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Ears {
+    fn drop(&mut self) {
+        self.wakes.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_word_reaches_those_who_expected_it_and_nobody_else() {
+        let wakes = Arc::new(Wakes::default());
+        let mut a = wakes.expect("a").unwrap();
+        let mut also_a = wakes.expect("a").unwrap();
+        let mut b = wakes.expect("b").unwrap();
+        wakes.told("a", "7");
+        assert_eq!(a.word().await.unwrap(), "7");
+        assert_eq!(also_a.word().await.unwrap(), "7");
+        wakes.told("b", "8");
+        assert_eq!(b.word().await.unwrap(), "8");
+    }
+
+    #[tokio::test]
+    async fn the_end_of_the_connection_reaches_everybody() {
+        let wakes = Arc::new(Wakes::default());
+        let mut a = wakes.expect("a").unwrap();
+        drop(Ears {
+            wakes: wakes.clone(),
+            hand_offs: "h".to_owned(),
+        });
+        assert!(a.word().await.is_err());
+        assert!(wakes.expect("a").is_err());
+    }
+
+    #[test]
+    fn who_gives_up_leaves_nothing() {
+        let wakes = Arc::new(Wakes::default());
+        let a = wakes.expect("a").unwrap();
+        let also_a = wakes.expect("a").unwrap();
+        drop(a);
+        assert_eq!(wakes.state().expected["a"].len(), 1);
+        drop(also_a);
+        assert!(wakes.state().expected.is_empty());
+    }
+}
