@@ -1,4 +1,7 @@
-use super::{LockBackend, LockError, LockProblem, RedisBackend, RedisSettings};
+use super::{
+    EtcdBackend, EtcdLockApiBackend, EtcdSettings, LockBackend, LockError, LockProblem,
+    RedisBackend, RedisSettings,
+};
 use crate::model::{Backend, LockOptions};
 use std::sync::Arc;
 
@@ -18,7 +21,14 @@ pub fn open(options: &LockOptions, servers: &[String]) -> Result<Arc<dyn LockBac
             Ok(Arc::new(RedisBackend::new(server, settings)?))
         }
         Backend::Redlock | Backend::RedlockUnsafeTokens => todo!("redlock"),
-        Backend::Etcd | Backend::EtcdLockApi => todo!("etcd"),
+        Backend::Etcd => {
+            let settings = EtcdSettings::default();
+            Ok(Arc::new(EtcdBackend::new(servers, settings)?))
+        }
+        Backend::EtcdLockApi => {
+            let settings = EtcdSettings::default();
+            Ok(Arc::new(EtcdLockApiBackend::new(servers, settings)?))
+        }
     }
 }
 

@@ -1,0 +1,145 @@
+use crate::dlock::LockProblem;
+use etcd_client::Error;
+use std::time::Duration;
+use tonic::{Code, ConnectError, Status};
+
+/// Why a member did not do what it was asked for, by what follows from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::dlock) enum Failure {
+    /// It cannot have happened, and another member may do it.
+    NotDone(String),
+    /// It may have happened, or may still happen.
+    Unanswered(String),
+    /// Not the answer of an etcd. It may have happened all the same.
+    Garbage(String),
+    /// The cluster said no, and so would every member.
+    Refused(String),
+    /// The lease that it was about is over.
+    LeaseGone,
+}
+
+impl Failure {
+    pub(super) fn too_slow(limit: Duration) -> Failure {
+        Failure::Unanswered(format!("nothing within {} ms", limit.as_millis()))
+    }
+
+    pub(super) fn may_have_happened(&self) -> bool {
+        matches!(self, Failure::Unanswered(_) | Failure::Garbage(_))
+    }
+
+    /// Whether it says something about the one who was asked, and not about
+    /// what it was asked.
+    pub(super) fn is_of_the_member(&self) -> bool {
+        !matches!(self, Failure::Refused(_) | Failure::LeaseGone)
+    }
+
+    /// With the name of the member that it is about.
+    pub(super) fn at(self, member: &str) -> Failure {
+        let at = |text: String| format!("{member}: {text}");
+        match self {
+            Failure::NotDone(text) => Failure::NotDone(at(text)),
+            Failure::Unanswered(text) => Failure::Unanswered(at(text)),
+            Failure::Garbage(text) => Failure::Garbage(at(text)),
+            Failure::Refused(text) => Failure::Refused(at(text)),
+            Failure::LeaseGone => Failure::LeaseGone,
+        }
+    }
+}
+
+impl From<Failure> for LockProblem {
+    fn from(failure: Failure) -> LockProblem {
+        match failure {
+            Failure::NotDone(text) => LockProblem::Unreachable(text),
+            Failure::Unanswered(text) => LockProblem::NoAnswer(text),
+            Failure::Garbage(text) => LockProblem::BadAnswer(text),
+            Failure::Refused(text) => LockProblem::Refused(text),
+            Failure::LeaseGone => {
+                LockProblem::Refused("the lease of this process is over".to_owned())
+            }
+        }
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Failure {
+        match error {
+            Error::GRpcStatus(status) => from_status(&status),
+            // A keep-alive that was answered with a TTL of 0.
+            Error::LeaseKeepAliveError(_) => Failure::LeaseGone,
+            Error::InvalidArgs(_) | Error::InvalidUri(_) => Failure::Refused(error.to_string()),
+            other => Failure::Unanswered(other.to_string()),
+        }
+    }
+}
+
+/// What etcd says before it has put a request into its log. Its other words for
+/// "unavailable" (a time-out, a leader that changed) come after that, when
+/// nobody knows.
+const BEFORE_THE_LOG: [&str; 4] = [
+    "etcdserver: no leader",
+    "etcdserver: not leader",
+    "etcdserver: server stopped",
+    "etcdserver: too many requests",
+];
+
+fn from_status(status: &Status) -> Failure {
+    let text = status.message().to_owned();
+    if never_connected(status) || BEFORE_THE_LOG.contains(&text.as_str()) {
+        return Failure::NotDone(text);
+    }
+    match status.code() {
+        Code::NotFound if text.contains("lease not found") => Failure::LeaseGone,
+        Code::Unavailable | Code::Cancelled | Code::DeadlineExceeded | Code::Aborted => {
+            Failure::Unanswered(text)
+        }
+        // What the transport makes of bytes that are no HTTP/2, or no gRPC.
+        Code::Unknown | Code::Internal | Code::Unimplemented | Code::DataLoss => {
+            Failure::Garbage(text)
+        }
+        _ => Failure::Refused(text),
+    }
+}
+
+fn never_connected(status: &Status) -> bool {
+    let mut cause = std::error::Error::source(status);
+    while let Some(error) = cause {
+        if error.is::<ConnectError>() {
+            return true;
+        }
+        cause = error.source();
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(status: Status) -> Failure {
+        Failure::from(Error::GRpcStatus(status))
+    }
+
+    #[test]
+    fn what_may_have_happened_is_never_called_undone() {
+        for text in [
+            "etcdserver: request timed out",
+            "etcdserver: leader changed",
+            "etcdserver: request timed out, possibly due to previous leader failure",
+            "error reading a body from connection",
+        ] {
+            assert!(read(Status::unavailable(text)).may_have_happened(), "{text}");
+        }
+        let no_leader = read(Status::unavailable("etcdserver: no leader"));
+        assert!(matches!(no_leader, Failure::NotDone(_)));
+        assert!(no_leader.is_of_the_member());
+    }
+
+    #[test]
+    fn a_lease_that_is_gone_is_told_from_other_refusals() {
+        let gone = Status::not_found("etcdserver: requested lease not found");
+        assert_eq!(read(gone), Failure::LeaseGone);
+        let full = read(Status::resource_exhausted("etcdserver: mvcc: database space exceeded"));
+        assert!(matches!(full, Failure::Refused(_)));
+        assert!(!full.is_of_the_member());
+    }
+}

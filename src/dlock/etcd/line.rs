@@ -1,0 +1,262 @@
+use super::entry::IfHeld;
+use super::failure::Failure;
+use super::members::Members;
+use super::names::{line_prefix, place_key};
+use super::presence::Presence;
+use crate::model::{FencingToken, ReleaseOutcome};
+use etcd_client::{
+    Compare, CompareOp, GetOptions, GetResponse, KeyValue, PutOptions, SortOrder, SortTarget, Txn,
+    TxnOp, TxnOpResponse, TxnResponse,
+};
+
+/// The place of one attempt in the line for one lock, as requests to etcd.
+///
+/// A place is a key of its own, so two attempts of one process exclude each
+/// other like those of two. It is written once: its create revision orders the
+/// line and is the fencing token, because the cluster's revisions only grow.
+#[derive(Clone)]
+pub(super) struct Line {
+    prefix: String,
+    place: String,
+    owner: String,
+}
+
+/// A place that was taken.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Place {
+    /// The create revision of its key.
+    pub(super) revision: i64,
+    /// The key just before it; nobody stands before the holder.
+    pub(super) before: Option<Vec<u8>>,
+    /// The state of the store that this tells of.
+    pub(super) as_of: i64,
+    /// How many stood in the line when this place was taken at its end.
+    pub(super) length: Option<usize>,
+}
+
+impl Place {
+    pub(super) fn token(&self) -> Result<FencingToken, Failure> {
+        match u64::try_from(self.revision) {
+            Ok(revision @ 1..) => Ok(FencingToken(revision)),
+            _ => Err(Failure::Garbage(format!("revision {}", self.revision))),
+        }
+    }
+}
+
+/// The answer to a request for a place.
+#[derive(Debug, PartialEq)]
+pub(super) enum Entered {
+    At(Place),
+    /// The lock is held, and whoever asked wanted no place behind the holder.
+    Busy,
+    /// The mark was moved since; nothing happened.
+    FencedOff,
+    /// It is there already, from a request whose answer was lost, since this
+    /// revision.
+    Already(i64),
+}
+
+impl Line {
+    pub(super) fn new(key: &str, owner: &str) -> Line {
+        Line {
+            prefix: line_prefix(key),
+            place: place_key(key, owner),
+            owner: owner.to_owned(),
+        }
+    }
+
+    /// A place at the end of the line, and who stands just before it.
+    pub(super) fn join(&self, presence: &Presence) -> Txn {
+        let is_new = Compare::create_revision(self.place.as_str(), CompareOp::Equal, 0);
+        self.enter(presence, is_new, 2)
+    }
+
+    /// A place in a line that is empty.
+    pub(super) fn take_if_free(&self, presence: &Presence) -> Txn {
+        let is_free = Compare::create_revision(self.prefix.as_str(), CompareOp::Equal, 0);
+        self.enter(presence, is_free.with_prefix(), 1)
+    }
+
+    fn enter(&self, presence: &Presence, condition: Compare, last: i64) -> Txn {
+        let attached = PutOptions::new().with_lease(presence.session.lease());
+        let put = TxnOp::put(self.place.as_str(), self.owner.as_str(), Some(attached));
+        Txn::new()
+            .when([condition, presence.not_fenced_off()])
+            .and_then([put, TxnOp::get(self.prefix.as_str(), Some(latest(last)))])
+            .or_else([
+                TxnOp::get(self.place.as_str(), None),
+                TxnOp::get(self.prefix.as_str(), Some(latest(1).with_count_only())),
+                presence.read_mark(),
+            ])
+    }
+
+    pub(super) fn read_entered(
+        &self,
+        presence: &Presence,
+        answer: &TxnResponse,
+        if_held: IfHeld,
+    ) -> Result<Entered, Failure> {
+        let operations = answer.op_responses();
+        if answer.succeeded() {
+            let as_of = answer.header().map_or(0, |header| header.revision());
+            let [_put, TxnOpResponse::Get(line)] = operations.as_slice() else {
+                return Err(unusable(answer));
+            };
+            let mut place = self.read_place(line, as_of).ok_or_else(|| unusable(answer))?;
+            place.length = usize::try_from(line.count()).ok();
+            return Ok(Entered::At(place));
+        }
+        let [
+            TxnOpResponse::Get(own),
+            TxnOpResponse::Get(line),
+            TxnOpResponse::Get(mark),
+        ] = operations.as_slice()
+        else {
+            return Err(unusable(answer));
+        };
+        if let Some(own) = own.kvs().first() {
+            return Ok(Entered::Already(own.create_revision()));
+        }
+        if if_held == IfHeld::ComeBack && line.count() > 0 {
+            return Ok(Entered::Busy);
+        }
+        let mark = mark.kvs().first().ok_or(Failure::LeaseGone)?;
+        presence.mark_seen(mark.mod_revision());
+        Ok(Entered::FencedOff)
+    }
+
+    /// Who stands before the place that was taken at this revision, if the
+    /// place is still there in the state that is read.
+    ///
+    /// `at_least` is the oldest state that will do; without one, a majority has
+    /// to confirm that it is the present one. Otherwise a member may answer from
+    /// its own memory, which can lag behind: everything that stands before us
+    /// was created before us, so no state that has our place in it misses any
+    /// of them, and an old one can only show some who have left since. That
+    /// costs a wait, never a second holder.
+    pub(super) async fn look(
+        &self,
+        members: &Members,
+        revision: i64,
+        at_least: Option<i64>,
+    ) -> Result<Option<Place>, Failure> {
+        if let Some(at_least) = at_least {
+            let found = self.look_once(members, revision, true).await?;
+            if found.as_ref().is_some_and(|place| place.as_of >= at_least) {
+                return Ok(found);
+            }
+        }
+        self.look_once(members, revision, false).await
+    }
+
+    async fn look_once(
+        &self,
+        members: &Members,
+        revision: i64,
+        from_memory: bool,
+    ) -> Result<Option<Place>, Failure> {
+        let mut options = latest(2).with_max_create_revision(revision);
+        if from_memory {
+            options = options.with_serializable();
+        }
+        let answer = members.ask(|wire| {
+            let (mut kv, prefix) = (wire.kv.clone(), self.prefix.clone());
+            let options = options.clone();
+            async move { kv.get(prefix, Some(options)).await }
+        });
+        let line = answer.await?;
+        let as_of = line.header().map_or(0, |header| header.revision());
+        Ok(self.read_place(&line, as_of))
+    }
+
+    /// From the last two of a line that ends with us.
+    fn read_place(&self, line: &GetResponse, as_of: i64) -> Option<Place> {
+        let (own, before) = match line.kvs() {
+            [own] => (own, None),
+            [own, before] => (own, Some(before)),
+            _ => return None,
+        };
+        (own.key() == self.place.as_bytes()).then(|| Place {
+            revision: own.create_revision(),
+            before: before.map(|before| before.key().to_vec()),
+            as_of,
+            length: None,
+        })
+    }
+
+    /// Deletes the place if it is there, and tells otherwise who holds the lock.
+    pub(super) async fn leave(&self, members: &Members) -> Result<ReleaseOutcome, Failure> {
+        let mut earlier = None;
+        for _ in 0..members.count() {
+            let answer = members.ask_once(|wire| {
+                let (mut kv, txn) = (wire.kv.clone(), self.leaving());
+                async move { kv.txn(txn).await }
+            });
+            match answer.await {
+                Ok(answer) => {
+                    members.heard(answer.header());
+                    if answer.succeeded() {
+                        return Ok(ReleaseOutcome::Released);
+                    }
+                    // It may have been an earlier one of our own requests.
+                    return earlier.map_or_else(|| Ok(first_in(&answer)), Err);
+                }
+                Err(failure) if !failure.is_of_the_member() => return Err(failure),
+                Err(failure) if failure.may_have_happened() => earlier = Some(failure),
+                Err(failure) => earlier = earlier.or(Some(failure)),
+            }
+        }
+        Err(earlier.expect("there is at least one member"))
+    }
+
+    fn leaving(&self) -> Txn {
+        let is_there = Compare::create_revision(self.place.as_str(), CompareOp::Greater, 0);
+        Txn::new()
+            .when([is_there])
+            .and_then([TxnOp::delete(self.place.as_str(), None)])
+            .or_else([TxnOp::get(self.prefix.as_str(), Some(latest(1)))])
+    }
+
+    /// The place's key, and one of those in the line: the state at this moment,
+    /// confirmed by a majority.
+    pub(super) async fn state(
+        &self,
+        members: &Members,
+    ) -> Result<(Option<KeyValue>, ReleaseOutcome), Failure> {
+        let answer = members.ask(|wire| {
+            let mut kv = wire.kv.clone();
+            let reads = Txn::new().and_then([
+                TxnOp::get(self.prefix.as_str(), Some(latest(1))),
+                TxnOp::get(self.place.as_str(), None),
+            ]);
+            async move { kv.txn(reads).await }
+        });
+        let answer = answer.await?;
+        let own = match answer.op_responses().as_slice() {
+            [_line, TxnOpResponse::Get(own)] => own.kvs().first().cloned(),
+            _ => return Err(unusable(&answer)),
+        };
+        Ok((own, first_in(&answer)))
+    }
+}
+
+/// What became of a lock whose place is gone.
+fn first_in(answer: &TxnResponse) -> ReleaseOutcome {
+    match answer.op_responses().first() {
+        Some(TxnOpResponse::Get(line)) if line.count() > 0 => ReleaseOutcome::Superseded,
+        _ => ReleaseOutcome::Expired,
+    }
+}
+
+/// The youngest places of a line, the last one first.
+fn latest(limit: i64) -> GetOptions {
+    GetOptions::new()
+        .with_prefix()
+        .with_sort(SortTarget::Create, SortOrder::Descend)
+        .with_limit(limit)
+        .with_keys_only()
+}
+
+fn unusable(answer: &TxnResponse) -> Failure {
+    Failure::Garbage(format!("to a transaction: {answer:?}"))
+}

@@ -1,0 +1,274 @@
+use super::failure::Failure;
+use crate::dlock::LockProblem;
+use etcd_client::{
+    Client, ConnectOptions, KvClient, LeaseClient, LockClient, MaintenanceClient, ResponseHeader,
+    WatchClient,
+};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::sync::{OnceCell, watch};
+use tokio::time::timeout;
+
+/// The members of one cluster, one of which is asked until it fails.
+///
+/// Not a balancer: a request that goes through a follower costs a hop more, a
+/// balancer would send every third request to a member that is frozen (its
+/// connections stand, and nobody answers), and a watch and the reads beside it
+/// agree best where they come from one member. So all requests go to the
+/// leader, where it is known, and to the next member from the first failure on.
+pub(super) struct Members {
+    members: Vec<Member>,
+    /// All addresses, for errors.
+    node: String,
+    /// The one that is asked. A change, also to the same one, says that what
+    /// stands on the old one is not to be trusted any more.
+    preferred: watch::Sender<usize>,
+    /// Of the last answer. A new term may mean a new leader.
+    raft_term: AtomicU64,
+    leader_may_be_another: AtomicBool,
+    request_timeout: Duration,
+}
+
+/// How to talk to one member.
+#[derive(Clone)]
+pub(in crate::dlock) struct Wire {
+    pub(in crate::dlock) kv: KvClient,
+    pub(in crate::dlock) lease: LeaseClient,
+    pub(in crate::dlock) watch: WatchClient,
+    pub(in crate::dlock) lock: LockClient,
+    pub(in crate::dlock) maintenance: MaintenanceClient,
+}
+
+struct Member {
+    address: String,
+    wire: OnceCell<Wire>,
+}
+
+/// A connection on which nothing comes back is given up after both of these.
+/// Servers close the connections of clients that ask more often than every 5 s,
+/// so this only clears away what is dead; time limits notice it much earlier.
+const PING_EVERY: Duration = Duration::from_secs(6);
+const PONG_WITHIN: Duration = Duration::from_secs(2);
+
+impl Members {
+    pub(super) fn new(
+        addresses: &[String],
+        request_timeout: Duration,
+    ) -> Result<Members, LockProblem> {
+        if addresses.is_empty() {
+            let problem = "at least one etcd server is needed, and none is named";
+            return Err(LockProblem::BadServers(problem.to_owned()));
+        }
+        for address in addresses {
+            check_address(address)?;
+        }
+        let member = |address: &String| Member {
+            address: address.clone(),
+            wire: OnceCell::new(),
+        };
+        Ok(Members {
+            members: addresses.iter().map(member).collect(),
+            node: addresses.join(","),
+            preferred: watch::Sender::new(0),
+            raft_term: AtomicU64::new(0),
+            leader_may_be_another: AtomicBool::new(true),
+            request_timeout,
+        })
+    }
+
+    pub(super) fn node(&self) -> &str {
+        &self.node
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.members.len()
+    }
+
+    /// Asks one member after the other until one of them has answered. Only
+    /// for what may be done twice.
+    pub(super) async fn ask<T, F>(&self, request: impl Fn(&Wire) -> F) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, etcd_client::Error>>,
+    {
+        let mut first = None;
+        for _ in &self.members {
+            match self.ask_once(&request).await {
+                Ok(answer) => return Ok(answer),
+                Err(failure) if !failure.is_of_the_member() => return Err(failure),
+                // One that may have happened is the one to tell about.
+                Err(failure) if failure.may_have_happened() => {
+                    first = Some(failure);
+                }
+                Err(failure) => {
+                    first.get_or_insert(failure);
+                }
+            }
+        }
+        Err(first.expect("there is at least one member"))
+    }
+
+    /// Asks the preferred member alone; if it fails, the next one is preferred.
+    pub(super) async fn ask_once<T, F>(&self, request: impl Fn(&Wire) -> F) -> Result<T, Failure>
+    where
+        F: Future<Output = Result<T, etcd_client::Error>>,
+    {
+        let index = *self.preferred.borrow();
+        let member = &self.members[index];
+        let answer = timeout(self.request_timeout, async {
+            request(member.wire().await?).await.map_err(Failure::from)
+        });
+        let answer = answer.await;
+        let answer = answer.unwrap_or_else(|_| Err(Failure::too_slow(self.request_timeout)));
+        answer.map_err(|failure| {
+            if failure.is_of_the_member() {
+                self.prefer_after(index);
+            }
+            failure.at(&member.address)
+        })
+    }
+
+    /// The preferred member, and what changes when it should not be used any more.
+    pub(super) async fn preferred(
+        &self,
+    ) -> Result<(usize, Wire, watch::Receiver<usize>), Failure> {
+        let mut changes = self.preferred.subscribe();
+        let index = *changes.borrow_and_update();
+        let wire = self.members[index].wire().await?;
+        Ok((index, wire.clone(), changes))
+    }
+
+    /// From the first failure on, the next member is asked. Others may have
+    /// seen the same failure, and that must not lead past the next one.
+    pub(super) fn prefer_after(&self, failed: usize) {
+        self.leader_may_be_another.store(true, Ordering::Relaxed);
+        self.preferred.send_if_modified(|preferred| {
+            let is_news = *preferred == failed;
+            if is_news {
+                *preferred = (failed + 1) % self.members.len();
+            }
+            is_news
+        });
+    }
+
+    /// Learns from an answer whether there was an election.
+    pub(super) fn heard(&self, header: Option<&ResponseHeader>) {
+        let term = header.map_or(0, ResponseHeader::raft_term);
+        if self.raft_term.fetch_max(term, Ordering::Relaxed) < term {
+            self.leader_may_be_another.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Prefers the leader from now on, if it is not known already and says so
+    /// in time.
+    pub(super) async fn prefer_leader(&self) {
+        if self.members.len() == 1 || !self.leader_may_be_another.swap(false, Ordering::Relaxed) {
+            return;
+        }
+        let asked = self.members.iter().enumerate().map(|(index, member)| async move {
+            let mut maintenance = member.wire().await.ok()?.maintenance.clone();
+            let status = maintenance.status().await.ok()?;
+            let id = status.header()?.member_id();
+            (status.leader() == id).then_some(index)
+        });
+        let mut answers = asked.collect::<FuturesUnordered<_>>();
+        let leader = async {
+            while let Some(answer) = answers.next().await {
+                if answer.is_some() {
+                    return answer;
+                }
+            }
+            None
+        };
+        if let Ok(Some(leader)) = timeout(self.request_timeout, leader).await {
+            self.preferred.send_if_modified(|preferred| {
+                let is_news = *preferred != leader;
+                *preferred = leader;
+                is_news
+            });
+        }
+    }
+
+    pub(super) fn request_timeout(&self) -> Duration {
+        self.request_timeout
+    }
+}
+
+impl Member {
+    async fn wire(&self) -> Result<&Wire, Failure> {
+        let options = || {
+            ConnectOptions::new()
+                .with_keep_alive(PING_EVERY, PONG_WITHIN)
+                // A member that lost its leader says so at once and ends its watches.
+                .with_require_leader(true)
+        };
+        let connect = || wire(&self.address, options());
+        self.wire.get_or_try_init(connect).await
+    }
+}
+
+/// Connects at the first request, and again after the connection broke.
+pub(in crate::dlock) async fn wire(
+    address: &str,
+    options: ConnectOptions,
+) -> Result<Wire, Failure> {
+    let client = Client::connect([address], Some(options)).await?;
+    Ok(Wire {
+        kv: client.kv_client(),
+        lease: client.lease_client(),
+        watch: client.watch_client(),
+        lock: client.lock_client(),
+        maintenance: client.maintenance_client(),
+    })
+}
+
+pub(in crate::dlock) fn check_address(address: &str) -> Result<(), LockProblem> {
+    let bad = |reason: &str| LockProblem::BadAddress {
+        address: address.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let plain = address.strip_prefix("http://").unwrap_or(address);
+    if plain.starts_with("https://") {
+        return Err(bad("TLS is not supported"));
+    }
+    let Some((host, port)) = plain.rsplit_once(':') else {
+        return Err(bad("the port is missing"));
+    };
+    let is_host = |c: char| c.is_ascii_alphanumeric() || ".-_[]:".contains(c);
+    if host.is_empty() || !host.chars().all(is_host) {
+        return Err(bad("this is no name of a host"));
+    }
+    match port.parse::<u16>() {
+        Ok(1..) => Ok(()),
+        _ => Err(bad("the port is no number from 1 to 65535")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_cannot_be_meant_are_refused() {
+        for good in ["etcd-1:2379", "127.0.0.1:2379", "http://[::1]:2379"] {
+            assert_eq!(check_address(good), Ok(()), "{good}");
+        }
+        for bad in ["", "etcd", "etcd:", ":2379", "etcd:0", "a b:2379", "https://etcd:2379"] {
+            let problem = check_address(bad).expect_err(bad);
+            assert!(problem.to_string().contains(bad), "{problem}");
+        }
+    }
+
+    #[test]
+    fn many_who_saw_one_failure_move_on_by_one_member() {
+        let addresses = ["a:1", "b:1", "c:1"].map(str::to_owned);
+        let members = Members::new(&addresses, Duration::from_secs(1)).unwrap();
+        members.prefer_after(0);
+        members.prefer_after(0);
+        assert_eq!(*members.preferred.borrow(), 1);
+        members.prefer_after(1);
+        members.prefer_after(2);
+        assert_eq!(*members.preferred.borrow(), 0);
+    }
+}

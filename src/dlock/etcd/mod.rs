@@ -1,0 +1,189 @@
+mod debts;
+mod entry;
+mod failure;
+mod line;
+mod lock_api;
+mod members;
+mod names;
+mod presence;
+mod session;
+mod standing;
+mod task;
+mod watches;
+
+pub use lock_api::EtcdLockApiBackend;
+pub(super) use failure::Failure;
+pub(super) use members::{Wire, check_address, wire};
+pub(super) use names::{LOCKS, lock_of};
+
+use super::{
+    Ask, Attempt, Grant, LockBackend, LockError, LockProblem, RenewOutcome, Term, WaitLine,
+};
+use crate::model::ReleaseOutcome;
+use async_trait::async_trait;
+use entry::IfHeld;
+use line::Line;
+use members::Members;
+use standing::{Place, Standing};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A lock on an etcd cluster: a line in the order of revisions, under a lease
+/// that all locks of this object share.
+///
+/// Each attempt writes a key of its own under the lock's prefix, in one
+/// transaction that also tells who stands before it. Who stands first holds the
+/// lock; everybody else watches the one key just before its own, so a release
+/// wakes exactly one waiter, in the order in which they came. The fencing token
+/// is the create revision of the holder's key: the cluster's revisions only
+/// grow, whatever the key, and they are lost only with the whole store (a
+/// restored snapshot can take them back).
+///
+/// The lease is kept alive in the background for as long as this object lives.
+/// When it is lost, all locks are lost together and every
+/// [`Lease`](super::Lease) is told; the next attempt begins with a new one.
+/// Leases are counted in whole seconds, and the cluster has a minimum (2 s with
+/// etcd's own defaults).
+///
+/// All members should be named: any one of them may go, freeze or come back.
+///
+/// ```no_run
+/// use fencepost::dlock::{EtcdBackend, EtcdSettings, LockClient, LockMetrics, LockSettings};
+/// use std::{sync::Arc, time::Duration};
+///
+/// # fn example() -> Result<(), fencepost::dlock::LockError> {
+/// let members = ["etcd-1:2379", "etcd-2:2379", "etcd-3:2379"].map(String::from);
+/// let backend = EtcdBackend::new(&members, EtcdSettings::default())?;
+/// let settings = LockSettings { ttl: Duration::from_secs(5), seed: 1 };
+/// let locks = LockClient::new(Arc::new(backend), settings, LockMetrics::default())?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct EtcdBackend {
+    standing: Arc<Standing>,
+    queue_max: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct EtcdSettings {
+    /// For one request to one member; after that, another member is asked. A
+    /// small part of the TTL, or a session ends with the member that froze.
+    pub request_timeout: Duration,
+    /// How many may wait for one lock; who comes then is told at once.
+    pub queue_max: usize,
+}
+
+impl Default for EtcdSettings {
+    fn default() -> EtcdSettings {
+        EtcdSettings {
+            request_timeout: Duration::from_millis(500),
+            queue_max: 10_000,
+        }
+    }
+}
+
+const NAME: &str = "etcd";
+
+impl EtcdBackend {
+    /// Connects at the first use: servers that are not there yet are no error here.
+    pub fn new(members: &[String], settings: EtcdSettings) -> Result<EtcdBackend, LockError> {
+        let members = connect_later(NAME, members, settings)?;
+        Ok(EtcdBackend {
+            standing: Standing::new(members),
+            queue_max: settings.queue_max,
+        })
+    }
+
+    /// Ends the session, and all locks with it, without waiting for its TTL.
+    pub async fn close(&self) -> Result<(), LockError> {
+        let closed = self.standing.close().await;
+        closed.map_err(|failure| self.error("", failure.into()))
+    }
+
+    fn grant(&self, place: &Place, asked_at: Instant) -> Result<Grant, LockProblem> {
+        let session = &place.presence.session;
+        Ok(Grant {
+            token: place.seen.token()?,
+            asked_at,
+            ttl: session.ttl(),
+            term: Term::Session(session.belief()),
+        })
+    }
+
+    async fn wait_for(&self, ask: Ask<'_>) -> Result<Grant, LockProblem> {
+        let asked_at = Instant::now();
+        let entered = self.standing.enter(ask, IfHeld::StandInLine).await?;
+        let mut place = entered.ok_or_else(|| LockProblem::BadAnswer("busy".to_owned()))?;
+        if place.seen.before.is_none() {
+            return self.grant(&place, asked_at);
+        }
+        // Neither the holder nor we ourselves.
+        let waiting = place.seen.length.unwrap_or(0).saturating_sub(2);
+        let max = self.queue_max;
+        if waiting >= max {
+            return Err(LockProblem::QueueFull { waiting, max });
+        }
+        let first_at = self.standing.until_first(&mut place).await?;
+        self.grant(&place, first_at)
+    }
+}
+
+#[async_trait]
+impl LockBackend for EtcdBackend {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn node(&self) -> &str {
+        self.standing.members().node()
+    }
+
+    async fn try_acquire(&self, ask: Ask<'_>) -> Result<Attempt, LockError> {
+        let asked_at = Instant::now();
+        let entered = self.standing.enter(ask, IfHeld::ComeBack).await;
+        let attempt = entered.and_then(|place| match place {
+            Some(place) => Ok(Attempt::Granted(self.grant(&place, asked_at)?)),
+            None => Ok(Attempt::Busy {
+                retry_in: Duration::MAX,
+            }),
+        });
+        attempt.map_err(|problem| self.error(ask.key, problem))
+    }
+
+    fn line(&self) -> Option<&dyn WaitLine> {
+        Some(self)
+    }
+
+    async fn renew(&self, ask: Ask<'_>) -> Result<RenewOutcome, LockError> {
+        let renewed = self.standing.renew(Line::new(ask.key, ask.owner)).await;
+        renewed.map_err(|failure| self.error(ask.key, failure.into()))
+    }
+
+    async fn release(&self, key: &str, owner: &str) -> Result<ReleaseOutcome, LockError> {
+        let left = self.standing.leave(Line::new(key, owner)).await;
+        left.map_err(|failure| self.error(key, failure.into()))
+    }
+}
+
+#[async_trait]
+impl WaitLine for EtcdBackend {
+    async fn wait(&self, ask: Ask<'_>) -> Result<Grant, LockError> {
+        let granted = self.wait_for(ask).await;
+        granted.map_err(|problem| self.error(ask.key, problem))
+    }
+}
+
+fn connect_later(
+    backend: &'static str,
+    members: &[String],
+    settings: EtcdSettings,
+) -> Result<Arc<Members>, LockError> {
+    let made = Members::new(members, settings.request_timeout);
+    made.map(Arc::new).map_err(|problem| LockError {
+        backend,
+        node: members.join(","),
+        key: String::new(),
+        problem,
+    })
+}

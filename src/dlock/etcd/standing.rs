@@ -1,0 +1,220 @@
+use super::debts::Debts;
+use super::entry::{self, IfHeld, NotEntered, place_gone};
+use super::failure::Failure;
+use super::line::{self, Line};
+use super::members::Members;
+use super::presence::Presence;
+use super::session::whole_seconds;
+use super::watches::{Stage, Watches};
+use crate::dlock::in_flight::in_background;
+use crate::dlock::{Ask, LockProblem, RenewOutcome};
+use crate::model::ReleaseOutcome;
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tokio::sync::{Mutex, oneshot};
+use tokio::time::{Instant, sleep};
+
+/// How this process stands in lines: the sessions, the watches and the debts
+/// that its attempts share.
+pub(super) struct Standing {
+    members: Arc<Members>,
+    /// By the TTL that was asked for, in seconds.
+    presences: Mutex<HashMap<i64, Arc<Presence>>>,
+    watches: OnceLock<Watches>,
+    debts: Debts,
+}
+
+/// A place in a line.
+pub(super) struct Place {
+    pub(super) presence: Arc<Presence>,
+    line: Line,
+    pub(super) seen: line::Place,
+}
+
+/// Between two looks while no member answers.
+const PAUSE: Duration = Duration::from_millis(50);
+
+impl Standing {
+    pub(super) fn new(members: Arc<Members>) -> Arc<Standing> {
+        Arc::new(Standing {
+            members,
+            presences: Mutex::default(),
+            watches: OnceLock::new(),
+            debts: Debts::default(),
+        })
+    }
+
+    pub(super) fn members(&self) -> &Members {
+        &self.members
+    }
+
+    /// Takes a place; `None` if the lock is held and nobody wants to wait.
+    pub(super) async fn enter(
+        self: &Arc<Self>,
+        ask: Ask<'_>,
+        if_held: IfHeld,
+    ) -> Result<Option<Place>, LockProblem> {
+        let mut is_first_try = true;
+        loop {
+            let presence = self.presence(ask.ttl).await?;
+            let line = Line::new(ask.key, ask.owner);
+            let entered = self.enter_to_the_end(&presence, &line, if_held).await;
+            match entered {
+                // A session that ended unnoticed: a new one knows nothing of that.
+                Err(Failure::LeaseGone) if is_first_try => is_first_try = false,
+                Err(failure) => return Err(failure.into()),
+                Ok(seen) => {
+                    return Ok(seen.map(|seen| Place {
+                        presence,
+                        line,
+                        seen,
+                    }));
+                }
+            }
+        }
+    }
+
+    /// Requests overtake each other, so nobody can delete a key that may still
+    /// be under way. This one is followed to its end, also when the caller is
+    /// gone, and what it has taken is given back then.
+    async fn enter_to_the_end(
+        self: &Arc<Self>,
+        presence: &Arc<Presence>,
+        line: &Line,
+        if_held: IfHeld,
+    ) -> Result<Option<line::Place>, Failure> {
+        let (tell, told) = oneshot::channel();
+        let (standing, presence, line) = (self.clone(), presence.clone(), line.clone());
+        tokio::spawn(async move {
+            let entered = entry::enter(&standing.members, &presence, &line, if_held).await;
+            if let Err(NotEntered {
+                may_still_happen: true,
+                ..
+            }) = &entered
+            {
+                let (members, presences) = (standing.members.clone(), vec![presence]);
+                standing.debts.owe(members, line.clone(), presences);
+            }
+            if let Err(Ok(Some(_place))) = tell.send(entered) {
+                let _or_owed = standing.leave(line).await;
+            }
+        });
+        match told.await {
+            Ok(entered) => entered.map_err(|not| not.failure),
+            // It panics where an answer has parts missing that the client
+            // library takes for granted.
+            Err(_) => Err(Failure::Garbage("an answer that cannot be read".to_owned())),
+        }
+    }
+
+    /// Waits until nobody stands before this place. Returns when the last look
+    /// began that showed it.
+    pub(super) async fn until_first(&self, place: &mut Place) -> Result<Instant, Failure> {
+        let mut looked_at = Instant::now();
+        while let Some(before) = place.seen.before.clone() {
+            let mut watching = self.watches().watch(before.clone());
+            while place.seen.before.as_ref() == Some(&before) {
+                let stage = tokio::select! {
+                    stage = watching.next() => stage,
+                    () = place.presence.session.over() => return Err(Failure::LeaseGone),
+                };
+                let at_least = match stage {
+                    Stage::Asked => continue,
+                    Stage::Standing { since } if since <= place.seen.as_of => continue,
+                    Stage::Standing { since: at } | Stage::Gone { at } => Some(at),
+                    Stage::Broken => None,
+                };
+                looked_at = Instant::now();
+                place.seen = self.look_patiently(place, at_least).await?;
+                if stage == Stage::Broken {
+                    break;
+                }
+            }
+        }
+        Ok(looked_at)
+    }
+
+    /// Whoever gives up because nobody answers for a while loses its place.
+    async fn look_patiently(
+        &self,
+        place: &Place,
+        at_least: Option<i64>,
+    ) -> Result<line::Place, Failure> {
+        let Place { line, seen, presence } = place;
+        loop {
+            match line.look(&self.members, seen.revision, at_least).await {
+                Ok(found) => return found.ok_or_else(place_gone),
+                Err(failure) if !failure.is_of_the_member() => return Err(failure),
+                Err(_) if presence.session.is_over() => return Err(Failure::LeaseGone),
+                Err(_) => sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Leaves a line: now, or later if nobody answers now.
+    pub(super) async fn leave(&self, line: Line) -> Result<ReleaseOutcome, Failure> {
+        let left = line.leave(&self.members).await;
+        if left.is_err() {
+            let presences = self.presences.lock().await.values().cloned().collect();
+            self.debts.owe(self.members.clone(), line, presences);
+        }
+        left
+    }
+
+    pub(super) async fn renew(&self, line: Line) -> Result<RenewOutcome, Failure> {
+        let (own, instead) = line.state(&self.members).await?;
+        let Some(own) = own else {
+            return Ok(match instead {
+                ReleaseOutcome::Superseded => RenewOutcome::Superseded,
+                _ => RenewOutcome::Expired,
+            });
+        };
+        let presences = self.presences.lock().await;
+        let presence = presences.values().find(|one| one.session.lease() == own.lease());
+        let Some(presence) = presence.cloned() else {
+            return Ok(RenewOutcome::Expired);
+        };
+        drop(presences);
+        match presence.session.confirm().await {
+            Ok(()) => Ok(RenewOutcome::Renewed {
+                until: presence.session.deadline(),
+            }),
+            Err(Failure::LeaseGone) => Ok(RenewOutcome::Expired),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    pub(super) async fn close(&self) -> Result<(), Failure> {
+        let presences = std::mem::take(&mut *self.presences.lock().await);
+        for presence in presences.into_values() {
+            presence.session.close().await?;
+        }
+        Ok(())
+    }
+
+    /// The session for this TTL; a new one where there is none that still lives.
+    async fn presence(&self, ttl: Duration) -> Result<Arc<Presence>, Failure> {
+        let ttl_s = whole_seconds(ttl);
+        let mut presences = self.presences.lock().await;
+        if let Some(presence) = presences.get(&ttl_s) {
+            if !presence.session.is_over() {
+                return Ok(presence.clone());
+            }
+            let old = presence.clone();
+            presences.remove(&ttl_s);
+            in_background(async move {
+                // Its keys should not stand in the way until its lease runs out.
+                let _best_effort = old.session.close().await;
+            });
+        }
+        let presence = Arc::new(Presence::open(self.members.clone(), ttl).await?);
+        presences.insert(ttl_s, presence.clone());
+        Ok(presence)
+    }
+
+    fn watches(&self) -> &Watches {
+        self.watches
+            .get_or_init(|| Watches::start(self.members.clone()))
+    }
+}

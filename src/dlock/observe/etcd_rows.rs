@@ -1,0 +1,175 @@
+use crate::model::{FencingToken, LockEvent, LockEventKind};
+use std::collections::{BTreeMap, HashMap};
+
+/// Turns what an etcd says about places in lines into rows of `locks.jsonl`.
+///
+/// Who stands first in a line holds its lock, so a grant is that somebody
+/// becomes the first. Joining a line behind another, and leaving one before
+/// one's turn, are no rows.
+pub(super) struct Lines {
+    node: String,
+    /// By the key of the lock; each in the order in which its places were made.
+    lines: HashMap<String, BTreeMap<Age, Standing>>,
+}
+
+/// The create revision of a place; places that one transaction made share it.
+type Age = (i64, Vec<u8>);
+
+/// One place in a line, as the server tells of it.
+#[derive(Clone, Debug)]
+pub(super) struct Standing {
+    pub(super) owner: Option<String>,
+    pub(super) lease: i64,
+}
+
+/// How a place went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    Deleted,
+    /// Its lease is gone, so nobody had to delete it.
+    WithItsLease,
+}
+
+impl Lines {
+    pub(super) fn new(node: &str) -> Lines {
+        Lines {
+            node: node.to_owned(),
+            lines: HashMap::new(),
+        }
+    }
+
+    /// A place was made.
+    pub(super) fn joined(
+        &mut self,
+        at_ns: u64,
+        lock: &str,
+        age: Age,
+        standing: Standing,
+    ) -> Option<LockEvent> {
+        let line = self.lines.entry(lock.to_owned()).or_default();
+        let revision = age.0;
+        let is_first = line.is_empty();
+        let owner = standing.owner.clone();
+        line.insert(age, standing);
+        is_first.then(|| self.row(at_ns, lock, LockEventKind::Granted, owner, revision))
+    }
+
+    /// The lease of a place, if who stands there holds the lock.
+    pub(super) fn lease_of_holder(&self, lock: &str, place: &[u8]) -> Option<i64> {
+        let ((_, first), standing) = self.lines.get(lock)?.first_key_value()?;
+        (first == place).then_some(standing.lease)
+    }
+
+    /// A place is gone.
+    pub(super) fn left(
+        &mut self,
+        at_ns: u64,
+        lock: &str,
+        place: &[u8],
+        end: End,
+    ) -> Vec<LockEvent> {
+        let Some(line) = self.lines.get_mut(lock) else {
+            return Vec::new();
+        };
+        let Some(age) = line.keys().find(|age| age.1 == place).cloned() else {
+            return Vec::new();
+        };
+        let was_first = line.keys().next() == Some(&age);
+        let Some(gone) = line.remove(&age).filter(|_| was_first) else {
+            return Vec::new();
+        };
+        let next = line.first_key_value();
+        let next = next.map(|(age, standing)| (age.0, standing.owner.clone()));
+        if next.is_none() {
+            self.lines.remove(lock);
+        }
+        let kind = match end {
+            End::Deleted => LockEventKind::Released,
+            End::WithItsLease => LockEventKind::Expired,
+        };
+        let mut rows = vec![self.row(at_ns, lock, kind, gone.owner, age.0)];
+        if let Some((revision, owner)) = next {
+            rows.push(self.row(at_ns, lock, LockEventKind::Granted, owner, revision));
+        }
+        rows
+    }
+
+    fn row(
+        &self,
+        at_ns: u64,
+        lock: &str,
+        kind: LockEventKind,
+        owner: Option<String>,
+        revision: i64,
+    ) -> LockEvent {
+        LockEvent {
+            at_ns,
+            node: self.node.clone(),
+            key: lock.to_owned(),
+            kind,
+            owner,
+            token: u64::try_from(revision).ok().map(FencingToken),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use LockEventKind::{Expired, Granted, Released};
+
+    fn join(lines: &mut Lines, lock: &str, revision: i64, owner: &str) -> Vec<LockEvent> {
+        let standing = Standing {
+            owner: Some(owner.to_owned()),
+            lease: 7,
+        };
+        let age = (revision, owner.as_bytes().to_vec());
+        lines.joined(1, lock, age, standing).into_iter().collect()
+    }
+
+    fn told(rows: &[LockEvent]) -> Vec<(LockEventKind, &str, u64)> {
+        let told = |row: &LockEvent| {
+            let owner = row.owner.as_deref().unwrap_or("-");
+            (row.kind, owner.to_owned().leak() as &str, row.token.unwrap().0)
+        };
+        rows.iter().map(told).collect()
+    }
+
+    #[test]
+    fn a_lock_goes_from_hand_to_hand_in_the_order_of_the_line() {
+        let mut lines = Lines::new("etcd-1");
+        assert_eq!(told(&join(&mut lines, "k", 3, "a")), [(Granted, "a", 3)]);
+        assert_eq!(told(&join(&mut lines, "k", 5, "c")), []);
+        // A state that was read first may hold what the watch tells of later.
+        assert_eq!(told(&join(&mut lines, "k", 4, "b")), []);
+        assert_eq!(
+            told(&lines.left(2, "k", b"a", End::Deleted)),
+            [(Released, "a", 3), (Granted, "b", 4)]
+        );
+        assert_eq!(
+            told(&lines.left(2, "k", b"b", End::WithItsLease)),
+            [(Expired, "b", 4), (Granted, "c", 5)]
+        );
+        assert_eq!(
+            told(&lines.left(2, "k", b"c", End::Deleted)),
+            [(Released, "c", 5)]
+        );
+        assert!(lines.lines.is_empty(), "a line without places is forgotten");
+    }
+
+    #[test]
+    fn those_who_leave_before_their_turn_are_no_rows() {
+        let mut lines = Lines::new("etcd-1");
+        join(&mut lines, "k", 3, "a");
+        join(&mut lines, "k", 4, "b");
+        join(&mut lines, "other", 5, "c");
+        assert_eq!(lines.lease_of_holder("k", b"a"), Some(7));
+        assert_eq!(lines.lease_of_holder("k", b"b"), None);
+        assert_eq!(told(&lines.left(2, "k", b"b", End::Deleted)), []);
+        assert_eq!(told(&lines.left(2, "k", b"nobody", End::Deleted)), []);
+        assert_eq!(
+            told(&lines.left(2, "k", b"a", End::Deleted)),
+            [(Released, "a", 3)]
+        );
+    }
+}
