@@ -66,6 +66,11 @@ impl Candidate {
     }
 
     pub async fn block(&mut self, pairs: usize) -> Result<(), Trouble> {
+        let measured = self.measure(pairs).await;
+        measured.map_err(|trouble| format!("{}: {trouble}", self.name).into())
+    }
+
+    async fn measure(&mut self, pairs: usize) -> Result<(), Trouble> {
         let start = Instant::now();
         for _ in 0..WARM_UP_PAIRS {
             self.pair().await?;
@@ -88,13 +93,10 @@ impl Candidate {
         self.lock.release().await?;
         let took = start.elapsed();
         if let Some(token) = token {
-            let Candidate {
-                name, last_token, ..
-            } = self;
-            if token <= *last_token {
-                return Err(format!("{name}: token {token} after {last_token}").into());
+            let last_token = std::mem::replace(&mut self.last_token, token);
+            if token <= last_token {
+                return Err(format!("token {token} after {last_token}").into());
             }
-            *last_token = token;
         }
         Ok(took)
     }

@@ -6,17 +6,22 @@ use crate::peers::{Lock, Peer};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
-use tokio::sync::Barrier;
+use tokio::sync::{Barrier, Notify};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// Not counted: at first all arrive in one moment, in no order at all.
-const WARM_UP: Duration = Duration::from_millis(500);
+/// Not counted: at first all arrive in one moment, in no order at all. It lasts
+/// until there were as many grants as contenders, and at least and at most:
+const WARM_UP_LEAST: Duration = Duration::from_millis(300);
+const WARM_UP_MOST: Duration = Duration::from_secs(15);
 /// Everybody who waits is served before this, or is stuck.
 const DRAIN_DEADLINE: Duration = Duration::from_secs(20);
 
 struct Arena {
+    contenders: usize,
     start: Barrier,
+    /// That many grants were made.
+    warm: Notify,
     over: AtomicBool,
     arrivals: AtomicU64,
     held: AtomicBool,
@@ -38,7 +43,9 @@ pub async fn contest(
     length: Duration,
 ) -> Result<Order, Trouble> {
     let arena = Arc::new(Arena {
+        contenders,
         start: Barrier::new(contenders + 1),
+        warm: Notify::new(),
         over: AtomicBool::new(false),
         arrivals: AtomicU64::new(0),
         held: AtomicBool::new(false),
@@ -53,11 +60,14 @@ pub async fn contest(
         lock.release().await?;
         tasks.spawn(contend(lock, number, arena.clone()));
     }
-    arena.start.wait().await;
-    sleep(WARM_UP).await;
-    let from = Instant::now();
-    sleep(length).await;
-    let to = Instant::now();
+    let (from, to) = tokio::select! {
+        window = watch(&arena, length) => window?,
+        // Nobody leaves before it is over, except in trouble.
+        Some(contender) = tasks.join_next() => {
+            contender??;
+            return Err("a contender left early".into());
+        }
+    };
     arena.over.store(true, Ordering::Relaxed);
     let everybody = async {
         while let Some(contender) = tasks.join_next().await {
@@ -69,6 +79,17 @@ pub async fn contest(
     drained.map_err(|_| format!("{} contenders wait for ever", tasks.len()))??;
     let ledger = arena.ledger.lock().unwrap_or_else(PoisonError::into_inner);
     Ok(Order::of(&ledger.rows, from, to))
+}
+
+/// Starts the contest, lets it warm up, and says which stretch of it counts.
+async fn watch(arena: &Arena, length: Duration) -> Result<(Instant, Instant), Trouble> {
+    arena.start.wait().await;
+    sleep(WARM_UP_LEAST).await;
+    let warm = timeout(WARM_UP_MOST, arena.warm.notified()).await;
+    warm.map_err(|_| format!("not {} grants within {WARM_UP_MOST:?}", arena.contenders))?;
+    let from = Instant::now();
+    sleep(length).await;
+    Ok((from, Instant::now()))
 }
 
 async fn contend(mut lock: Box<dyn Lock>, number: usize, arena: Arc<Arena>) -> Result<(), Trouble> {
@@ -103,6 +124,9 @@ impl Arena {
             }
         }
         ledger.rows.push(row);
+        if ledger.rows.len() == self.contenders {
+            self.warm.notify_one();
+        }
         drop(ledger);
         self.held.store(false, Ordering::Release);
         Ok(())

@@ -9,10 +9,13 @@ use crate::uncontended::candidate;
 use crate::{Arguments, Trouble, servers};
 use fencepost::model::Backend;
 use servers::Server;
+use std::time::Duration;
 use tokio::task::block_in_place;
 
 const ROUNDS: usize = 20;
 const ROUNDS_OF_HOT_KEY: usize = 3;
+/// Commits are slow: of fewer grants, one percent would be nobody.
+const TURN: Duration = Duration::from_secs(5);
 
 pub async fn measure(arguments: &Arguments) -> Result<Targets, Trouble> {
     let members = servers::addresses(block_in_place(servers::three_etcd));
@@ -51,7 +54,7 @@ pub async fn measure_hot_key(arguments: &Arguments) -> Result<Targets, Trouble> 
             for turn in 0..all.len() {
                 let number = (round + turn) % all.len();
                 restart(servers);
-                all[number].compete(contenders, arguments.hot()).await?;
+                all[number].compete(contenders, arguments.hot(TURN)).await?;
             }
         }
         hot_key::print(

@@ -11,6 +11,7 @@ use fencepost::model::{Backend, WaitPolicy};
 use std::time::Duration;
 
 const ROUNDS: usize = 3;
+const TURN: Duration = Duration::from_secs(2);
 /// The retry that suits rslock best with that many contenders, so that it is
 /// not only seen with a default made for other uses.
 const TUNED_RETRIES: [(usize, Duration); 2] = [
@@ -42,7 +43,7 @@ pub async fn measure(arguments: &Arguments) -> Result<Targets, Trouble> {
         for round in 0..rounds {
             for turn in 0..all.len() {
                 let number = (round + turn) % all.len();
-                all[number].compete(contenders, arguments.hot()).await?;
+                all[number].compete(contenders, arguments.hot(TURN)).await?;
             }
         }
         print(

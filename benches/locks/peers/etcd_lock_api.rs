@@ -1,5 +1,6 @@
 //! The lock that the etcd server itself offers, called as its client does.
 
+use super::etcd_leader::leader;
 use super::{Lock, Peer, TTL};
 use crate::Trouble;
 use async_trait::async_trait;
@@ -23,7 +24,7 @@ impl Peer for EtcdLockApi {
     }
 
     async fn client(&self, key: &str) -> Result<Box<dyn Lock>, Trouble> {
-        let mut client = Client::connect(&self.members, None).await?;
+        let mut client = leader(&self.members).await?;
         let mut keep_alive = None;
         let mut lease = None;
         if self.own_lease {

@@ -1,5 +1,6 @@
 //! The floor on etcd: two commits, one to take and one to give back.
 
+use super::etcd_leader::leader;
 use super::{Lock, Peer};
 use crate::Trouble;
 use async_trait::async_trait;
@@ -17,7 +18,7 @@ impl Peer for EtcdPuts {
 
     async fn client(&self, key: &str) -> Result<Box<dyn Lock>, Trouble> {
         Ok(Box::new(Puts {
-            client: Client::connect(&self.members, None).await?,
+            client: leader(&self.members).await?,
             key: format!("bare/{key}"),
         }))
     }

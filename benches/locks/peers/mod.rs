@@ -1,6 +1,7 @@
 //! Who is measured: ours, the bare commands, and what others use.
 
 mod bare_redis;
+mod etcd_leader;
 mod etcd_lock_api;
 mod etcd_puts;
 mod ours;
