@@ -64,20 +64,26 @@ impl LockClient {
         } = &*self.shared;
         let _waiting = metrics.waiting();
         let started_at = Instant::now();
+        let mut last = None;
         loop {
             let attempt = self.attempt(key, started_at, Patience::InLine);
-            let (retry_in, last) = match timeout_at(deadline, attempt).await {
+            let mut retry_in = None;
+            match timeout_at(deadline, attempt).await {
                 Ok(Ok(Outcome::Held(lease))) => return Ok(lease),
-                Ok(Ok(Outcome::Busy { retry_in })) => (Some(retry_in), None),
-                Ok(Err(error)) if error.problem.is_final() => return Err(error),
-                Ok(Err(error)) => (None, Some(Box::new(error.problem))),
-                Err(_) => {
-                    // In a line, no answer means that it was not our turn.
-                    let unanswered = backend.line().is_none();
-                    let problem = LockProblem::NoAnswer("the deadline came first".to_owned());
-                    (None, unanswered.then(|| Box::new(problem)))
+                Ok(Ok(Outcome::Busy { retry_in: end })) => {
+                    retry_in = Some(end);
+                    last = None;
                 }
-            };
+                Ok(Err(error)) if error.problem.is_final() => return Err(error),
+                Ok(Err(error)) => last = Some(Box::new(error.problem)),
+                // In a line, no answer means that it was not our turn; if an
+                // earlier try failed, that is still the last that is known.
+                Err(_) if backend.line().is_some() => {}
+                Err(_) => {
+                    let problem = LockProblem::NoAnswer("the deadline came first".to_owned());
+                    last = Some(Box::new(problem));
+                }
+            }
             let next_try = Instant::now() + wait.next(retry_in);
             if next_try >= deadline {
                 sleep_until(deadline).await;

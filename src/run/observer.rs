@@ -4,7 +4,7 @@ use super::RunError;
 use super::evidence::Evidence;
 use crate::cluster::Cluster;
 use crate::cluster::topology::Endpoint;
-use crate::dlock::observe_redis;
+use crate::dlock::{observe_etcd, observe_redis};
 use crate::model::LockServers;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl Observer {
                 LockServers::OneRedis | LockServers::RedisNodes => {
                     observe_redis(&address, &node, send, ready, stopped).await
                 }
-                LockServers::Etcd => todo!("observe_etcd"),
+                LockServers::Etcd => observe_etcd(&address, &node, send, ready, stopped).await,
             };
             watched.map_err(|error| format!("what {node} held is not known to the end: {error}"))
         });

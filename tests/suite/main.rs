@@ -4,6 +4,7 @@
 mod bad_input;
 mod compose;
 mod corpus;
+mod etcd_lock;
 mod images;
 mod interrupts;
 mod killed;

@@ -14,8 +14,9 @@ pub(super) enum IfHeld {
 #[derive(Debug)]
 pub(super) struct NotEntered {
     pub(super) failure: Failure,
-    /// A request is not fenced off, so the place may be taken or still be taken.
-    pub(super) may_still_happen: bool,
+    /// One of the requests was not answered: the place may have been taken, or
+    /// still be taken.
+    pub(super) in_doubt: bool,
 }
 
 /// How often the mark may have been moved by others, who had to fence off
@@ -33,43 +34,38 @@ pub(super) async fn enter(
     line: &Line,
     if_held: IfHeld,
 ) -> Result<Option<Place>, NotEntered> {
-    let mut unanswered: Option<Failure> = None;
+    let mut in_doubt = false;
     let mut members_failed = 0;
     let mut fenced_off = 0;
     loop {
-        if let Some(failure) = unanswered.take()
-            && presence.fence_off().await.is_err()
-        {
-            return Err(NotEntered {
-                failure,
-                may_still_happen: true,
-            });
-        }
-        match try_to_enter(members, presence, line, if_held).await {
+        let failure = match try_to_enter(members, presence, line, if_held).await {
             Ok(Entered::At(place)) => return Ok(Some(place)),
             Ok(Entered::Busy) => return Ok(None),
             Ok(Entered::Already(revision)) => {
                 let found = line.look(members, revision, Some(revision)).await;
                 let found = found.and_then(|place| place.ok_or_else(place_gone));
-                return found.map(Some).map_err(NotEntered::known);
+                let in_doubt = true;
+                return found
+                    .map(Some)
+                    .map_err(|failure| NotEntered { failure, in_doubt });
             }
-            Ok(Entered::FencedOff) if fenced_off < FENCED_OFF_MAX => fenced_off += 1,
+            Ok(Entered::FencedOff) if fenced_off < FENCED_OFF_MAX => {
+                fenced_off += 1;
+                continue;
+            }
             Ok(Entered::FencedOff) => {
-                let text = "fenced off by others again and again".to_owned();
-                return Err(NotEntered::known(Failure::NotDone(text)));
+                let failure = Failure::NotDone("fenced off again and again".to_owned());
+                return Err(NotEntered { failure, in_doubt });
             }
-            Err(failure) => {
-                presence.heard(&failure);
-                members_failed += 1;
-                let may_still_happen = failure.may_have_happened();
-                if !failure.is_of_the_member() || members_failed == members.count() {
-                    return Err(NotEntered {
-                        failure,
-                        may_still_happen,
-                    });
-                }
-                unanswered = may_still_happen.then_some(failure);
-            }
+            Err(failure) => failure,
+        };
+        presence.heard(&failure);
+        members_failed += 1;
+        in_doubt |= failure.may_have_happened();
+        let is_last = !failure.is_of_the_member() || members_failed == members.count();
+        let fence = failure.may_have_happened() && !is_last;
+        if is_last || (fence && presence.fence_off().await.is_err()) {
+            return Err(NotEntered { failure, in_doubt });
         }
     }
 }
@@ -80,6 +76,7 @@ async fn try_to_enter(
     line: &Line,
     if_held: IfHeld,
 ) -> Result<Entered, Failure> {
+    let _turn = members.turn().await;
     let answer = members.ask_once(|wire| {
         let mut kv = wire.kv.clone();
         let request = match if_held {
@@ -96,13 +93,4 @@ async fn try_to_enter(
 /// Somebody deleted it, or the lease that it was attached to is over.
 pub(super) fn place_gone() -> Failure {
     Failure::Refused("the place in the line is gone".to_owned())
-}
-
-impl NotEntered {
-    fn known(failure: Failure) -> NotEntered {
-        NotEntered {
-            failure,
-            may_still_happen: false,
-        }
-    }
 }

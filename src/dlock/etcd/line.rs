@@ -102,7 +102,9 @@ impl Line {
             let [_put, TxnOpResponse::Get(line)] = operations.as_slice() else {
                 return Err(unusable(answer));
             };
-            let mut place = self.read_place(line, as_of).ok_or_else(|| unusable(answer))?;
+            let mut place = self
+                .read_place(line, as_of)
+                .ok_or_else(|| unusable(answer))?;
             place.length = usize::try_from(line.count()).ok();
             return Ok(Entered::At(place));
         }
@@ -188,6 +190,7 @@ impl Line {
     pub(super) async fn leave(&self, members: &Members) -> Result<ReleaseOutcome, Failure> {
         let mut earlier = None;
         for _ in 0..members.count() {
+            let _turn = members.turn().await;
             let answer = members.ask_once(|wire| {
                 let (mut kv, txn) = (wire.kv.clone(), self.leaving());
                 async move { kv.txn(txn).await }
@@ -199,7 +202,8 @@ impl Line {
                         return Ok(ReleaseOutcome::Released);
                     }
                     // It may have been an earlier one of our own requests.
-                    return earlier.map_or_else(|| Ok(first_in(&answer)), Err);
+                    let unanswered = earlier.filter(Failure::may_have_happened);
+                    return unanswered.map_or_else(|| Ok(first_in(&answer)), Err);
                 }
                 Err(failure) if !failure.is_of_the_member() => return Err(failure),
                 Err(failure) if failure.may_have_happened() => earlier = Some(failure),

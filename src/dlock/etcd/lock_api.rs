@@ -34,16 +34,29 @@ const NAME: &str = "etcd-lock-api";
 
 impl EtcdLockApiBackend {
     /// Connects at the first use: servers that are not there yet are no error here.
-    pub fn new(members: &[String], settings: EtcdSettings) -> Result<EtcdLockApiBackend, LockError> {
+    pub fn new(
+        members: &[String],
+        settings: EtcdSettings,
+    ) -> Result<EtcdLockApiBackend, LockError> {
         Ok(EtcdLockApiBackend {
             members: connect_later(NAME, members, settings)?,
             sessions: Mutex::default(),
         })
     }
 
+    /// However it fails, no session is left that would keep its place alive.
     async fn lock(&self, ask: Ask<'_>) -> Result<Grant, Failure> {
         let session = Arc::new(Session::open(self.members.clone(), ask.ttl).await?);
-        self.sessions().insert(ask.owner.to_owned(), session.clone());
+        self.sessions()
+            .insert(ask.owner.to_owned(), session.clone());
+        let granted = self.lock_within(&session, ask).await;
+        if granted.is_err() {
+            let _or_it_runs_out = self.end(ask.owner).await;
+        }
+        granted
+    }
+
+    async fn lock_within(&self, session: &Session, ask: Ask<'_>) -> Result<Grant, Failure> {
         let place = loop {
             let (index, mut wire, mut changes) = self.members.preferred().await?;
             let options = LockOptions::new().with_lease(session.lease());
@@ -118,7 +131,9 @@ impl EtcdLockApiBackend {
     }
 
     fn sessions(&self) -> MutexGuard<'_, HashMap<String, Arc<Session>>> {
-        self.sessions.lock().expect("nobody panics while holding it")
+        self.sessions
+            .lock()
+            .expect("nobody panics while holding it")
     }
 }
 

@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::sync::{OnceCell, watch};
+use tokio::sync::{OnceCell, Semaphore, SemaphorePermit, watch};
 use tokio::time::timeout;
 
 /// The members of one cluster, one of which is asked until it fails.
@@ -29,6 +29,7 @@ pub(super) struct Members {
     raft_term: AtomicU64,
     leader_may_be_another: AtomicBool,
     request_timeout: Duration,
+    turns: Semaphore,
 }
 
 /// How to talk to one member.
@@ -51,6 +52,11 @@ struct Member {
 /// so this only clears away what is dead; time limits notice it much earlier.
 const PING_EVERY: Duration = Duration::from_secs(6);
 const PONG_WITHIN: Duration = Duration::from_secs(2);
+
+/// Enough to keep a cluster busy. With all requests of a storm sent at once,
+/// most would wait at the server for longer than their time limit, and each of
+/// them would be followed by another.
+const WRITES_AT_ONCE: usize = 64;
 
 impl Members {
     pub(super) fn new(
@@ -75,6 +81,7 @@ impl Members {
             raft_term: AtomicU64::new(0),
             leader_may_be_another: AtomicBool::new(true),
             request_timeout,
+            turns: Semaphore::new(WRITES_AT_ONCE),
         })
     }
 
@@ -130,13 +137,16 @@ impl Members {
     }
 
     /// The preferred member, and what changes when it should not be used any more.
-    pub(super) async fn preferred(
-        &self,
-    ) -> Result<(usize, Wire, watch::Receiver<usize>), Failure> {
+    pub(super) async fn preferred(&self) -> Result<(usize, Wire, watch::Receiver<usize>), Failure> {
         let mut changes = self.preferred.subscribe();
         let index = *changes.borrow_and_update();
         let wire = self.members[index].wire().await?;
         Ok((index, wire.clone(), changes))
+    }
+
+    /// Writes take turns; what keeps the session alive does not wait for them.
+    pub(super) async fn turn(&self) -> SemaphorePermit<'_> {
+        self.turns.acquire().await.expect("never closed")
     }
 
     /// From the first failure on, the next member is asked. Others may have
@@ -166,12 +176,16 @@ impl Members {
         if self.members.len() == 1 || !self.leader_may_be_another.swap(false, Ordering::Relaxed) {
             return;
         }
-        let asked = self.members.iter().enumerate().map(|(index, member)| async move {
-            let mut maintenance = member.wire().await.ok()?.maintenance.clone();
-            let status = maintenance.status().await.ok()?;
-            let id = status.header()?.member_id();
-            (status.leader() == id).then_some(index)
-        });
+        let asked = self
+            .members
+            .iter()
+            .enumerate()
+            .map(|(index, member)| async move {
+                let mut maintenance = member.wire().await.ok()?.maintenance.clone();
+                let status = maintenance.status().await.ok()?;
+                let id = status.header()?.member_id();
+                (status.leader() == id).then_some(index)
+            });
         let mut answers = asked.collect::<FuturesUnordered<_>>();
         let leader = async {
             while let Some(answer) = answers.next().await {
@@ -181,13 +195,15 @@ impl Members {
             }
             None
         };
-        if let Ok(Some(leader)) = timeout(self.request_timeout, leader).await {
-            self.preferred.send_if_modified(|preferred| {
-                let is_news = *preferred != leader;
-                *preferred = leader;
-                is_news
-            });
-        }
+        let Ok(Some(leader)) = timeout(self.request_timeout, leader).await else {
+            self.leader_may_be_another.store(true, Ordering::Relaxed);
+            return;
+        };
+        self.preferred.send_if_modified(|preferred| {
+            let is_news = *preferred != leader;
+            *preferred = leader;
+            is_news
+        });
     }
 
     pub(super) fn request_timeout(&self) -> Duration {
@@ -254,7 +270,15 @@ mod tests {
         for good in ["etcd-1:2379", "127.0.0.1:2379", "http://[::1]:2379"] {
             assert_eq!(check_address(good), Ok(()), "{good}");
         }
-        for bad in ["", "etcd", "etcd:", ":2379", "etcd:0", "a b:2379", "https://etcd:2379"] {
+        for bad in [
+            "",
+            "etcd",
+            "etcd:",
+            ":2379",
+            "etcd:0",
+            "a b:2379",
+            "https://etcd:2379",
+        ] {
             let problem = check_address(bad).expect_err(bad);
             assert!(problem.to_string().contains(bad), "{problem}");
         }

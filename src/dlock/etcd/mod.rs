@@ -11,8 +11,8 @@ mod standing;
 mod task;
 mod watches;
 
-pub use lock_api::EtcdLockApiBackend;
 pub(super) use failure::Failure;
+pub use lock_api::EtcdLockApiBackend;
 pub(super) use members::{Wire, check_address, wire};
 pub(super) use names::{LOCKS, lock_of};
 

@@ -100,7 +100,11 @@ impl Session {
     /// Ends it here, and at the cluster together with all that is attached.
     pub(super) async fn close(&self) -> Result<(), Failure> {
         self.shared.end(LostReason::SessionOver);
-        self.shared.revoke().await
+        let answer = self.shared.members.ask(|wire| {
+            let (mut lease, id) = (wire.lease.clone(), self.shared.lease);
+            async move { lease.revoke(id).await }
+        });
+        answer.await.map(|_revoked| ())
     }
 }
 
@@ -159,18 +163,9 @@ impl Shared {
         }
         Ok(sent_at)
     }
-
-    async fn revoke(&self) -> Result<(), Failure> {
-        let answer = self.members.ask(|wire| {
-            let (mut lease, id) = (wire.lease.clone(), self.lease);
-            async move { lease.revoke(id).await }
-        });
-        answer.await.map(|_revoked| ())
-    }
 }
 
-/// Until the session is over; what is left of it at the cluster goes then,
-/// best effort: its lease would run out soon anyway.
+/// Until the session is over.
 async fn keep_alive(shared: Arc<Shared>, mut confirmed_at: Instant) {
     let soon = shared.ttl / 20;
     loop {
@@ -178,10 +173,7 @@ async fn keep_alive(shared: Arc<Shared>, mut confirmed_at: Instant) {
         let mut next = confirmed_at + third;
         loop {
             tokio::select! {
-                () = shared.over() => {
-                    let _best_effort = shared.revoke().await;
-                    return;
-                }
+                () = shared.over() => return,
                 () = sleep_until(next) => {}
             }
             match shared.confirm().await {

@@ -88,11 +88,7 @@ impl Standing {
         let (standing, presence, line) = (self.clone(), presence.clone(), line.clone());
         tokio::spawn(async move {
             let entered = entry::enter(&standing.members, &presence, &line, if_held).await;
-            if let Err(NotEntered {
-                may_still_happen: true,
-                ..
-            }) = &entered
-            {
+            if let Err(NotEntered { in_doubt: true, .. }) = &entered {
                 let (members, presences) = (standing.members.clone(), vec![presence]);
                 standing.debts.owe(members, line.clone(), presences);
             }
@@ -141,7 +137,11 @@ impl Standing {
         place: &Place,
         at_least: Option<i64>,
     ) -> Result<line::Place, Failure> {
-        let Place { line, seen, presence } = place;
+        let Place {
+            line,
+            seen,
+            presence,
+        } = place;
         loop {
             match line.look(&self.members, seen.revision, at_least).await {
                 Ok(found) => return found.ok_or_else(place_gone),
@@ -171,7 +171,9 @@ impl Standing {
             });
         };
         let presences = self.presences.lock().await;
-        let presence = presences.values().find(|one| one.session.lease() == own.lease());
+        let presence = presences
+            .values()
+            .find(|one| one.session.lease() == own.lease());
         let Some(presence) = presence.cloned() else {
             return Ok(RenewOutcome::Expired);
         };

@@ -2,8 +2,7 @@ use super::failure::Failure;
 use super::members::{Members, Wire};
 use super::task::Owned;
 use etcd_client::{
-    Event, WatchFilterType, WatchOptions, WatchRequestSender, WatchResponse,
-    WatchResponseStream,
+    Event, WatchFilterType, WatchOptions, WatchRequestSender, WatchResponse, WatchResponseStream,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -29,9 +28,13 @@ pub(super) struct Watches {
 pub(super) enum Stage {
     Asked,
     /// Deletions after this revision are told.
-    Standing { since: i64 },
+    Standing {
+        since: i64,
+    },
     /// Deleted at this revision.
-    Gone { at: i64 },
+    Gone {
+        at: i64,
+    },
     /// Nothing will be told any more: look, and watch again.
     Broken,
 }

@@ -107,7 +107,11 @@ impl Observer {
                 () = stop.cancelled() => break,
             }
         }
-        let asked = in_time(self.wire.kv.get(LOCKS, Some(GetOptions::new().with_count_only())));
+        let asked = in_time(
+            self.wire
+                .kv
+                .get(LOCKS, Some(GetOptions::new().with_count_only())),
+        );
         let last = revision_of(&asked.await?);
         let until_last = self.watch_until(last);
         let reached = timeout(STEP_TIMEOUT, until_last).await;

@@ -130,7 +130,11 @@ mod tests {
     fn told(rows: &[LockEvent]) -> Vec<(LockEventKind, &str, u64)> {
         let told = |row: &LockEvent| {
             let owner = row.owner.as_deref().unwrap_or("-");
-            (row.kind, owner.to_owned().leak() as &str, row.token.unwrap().0)
+            (
+                row.kind,
+                owner.to_owned().leak() as &str,
+                row.token.unwrap().0,
+            )
         };
         rows.iter().map(told).collect()
     }
