@@ -36,3 +36,7 @@ soak N="100":
 # How many log rows a second the judge reads, beside the floor.
 bench:
     cargo bench --bench judge
+
+# The locks beside the bare commands and their peers: just bench-locks hot-key --pin 0
+bench-locks *ARGS:
+    cargo bench --bench locks -- {{ARGS}}
