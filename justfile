@@ -29,9 +29,14 @@ clean:
 nightly:
     cargo run --release -- run --all
 
-# The same verdict, again and again: 100 runs of every scenario.
-soak N="100":
+# The same verdict, again and again: 100 runs of every scenario; then the locks
+# with a million tokens and ten thousand cancelled waits each.
+soak N="100": && soak-locks
     cargo run --release -- run --all --repeat {{N}}
+
+# The tests of the lock library with the long counts.
+soak-locks:
+    FENCEPOST_SOAK=1 cargo test --release --test suite -- --nocapture _lock::
 
 # How many log rows a second the judge reads, beside the floor.
 bench:

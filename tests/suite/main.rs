@@ -1,6 +1,7 @@
 //! The one integration executable. Docker's tests run one after another, each
 //! against the real program; `support` has what they share.
 
+mod backends;
 mod bad_input;
 mod compose;
 mod corpus;
