@@ -1,3 +1,4 @@
+use super::patience::Patience;
 use super::wakes::{Ears, Wakes};
 use super::{Lua, RedisSettings};
 use crate::dlock::LockProblem;
@@ -32,6 +33,7 @@ pub(in crate::dlock) struct RedisLink {
 /// A connection while it lasts.
 pub(super) struct Open {
     connection: MultiplexedConnection,
+    patience: Patience,
     unanswered_in_a_row: AtomicU32,
     /// Who waits for a word on this connection. Without a policy that needs
     /// it, no word comes.
@@ -87,29 +89,26 @@ impl RedisLink {
         arguments: &[&str],
     ) -> Result<T, LockProblem> {
         let mut connection = open.connection.clone();
-        let answer = script.run(&mut connection, keys, arguments).await;
-        self.note(open, answer.as_ref().err());
-        answer.map_err(problem_of)
+        let request = script.run(&mut connection, keys, arguments);
+        self.noted(open, request).await
     }
 
     /// One plain command.
     pub(super) async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, LockProblem> {
         let open = self.open().await?;
-        let answer = command.query_async(&mut open.connection.clone()).await;
-        self.note(&open, answer.as_ref().err());
-        answer.map_err(problem_of)
+        let mut connection = open.connection.clone();
+        let request = command.query_async(&mut connection);
+        self.noted(&open, request).await
     }
 
     pub(super) async fn subscribe(&self, open: &Arc<Open>, to: &str) -> Result<(), LockProblem> {
-        let answer = open.connection.clone().subscribe(to).await;
-        self.note(open, answer.as_ref().err());
-        answer.map_err(problem_of)
+        let mut connection = open.connection.clone();
+        self.noted(open, connection.subscribe(to)).await
     }
 
     pub(super) async fn unsubscribe(&self, open: &Arc<Open>, to: &str) -> Result<(), LockProblem> {
-        let answer = open.connection.clone().unsubscribe(to).await;
-        self.note(open, answer.as_ref().err());
-        answer.map_err(problem_of)
+        let mut connection = open.connection.clone();
+        self.noted(open, connection.unsubscribe(to)).await
     }
 
     /// The connection that is open, or a new one.
@@ -134,7 +133,8 @@ impl RedisLink {
         let hand_offs = format!("fencepost:hand-offs:{}", Uuid::new_v4());
         let mut config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(self.settings.connect_timeout))
-            .set_response_timeout(Some(self.settings.response_timeout));
+            // A connection has its own patience.
+            .set_response_timeout(None);
         if self.settings.wait != WaitPolicy::Spin {
             config = config.set_push_sender(Ears {
                 wakes: wakes.clone(),
@@ -153,6 +153,7 @@ impl RedisLink {
         }
         let open = Arc::new(Open {
             connection,
+            patience: Patience::new(self.settings.response_timeout),
             unanswered_in_a_row: AtomicU32::new(0),
             wakes,
             hand_offs,
@@ -170,26 +171,35 @@ impl RedisLink {
         self.current.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Learns from an answer whether the connection is worth keeping.
-    fn note(&self, open: &Arc<Open>, error: Option<&RedisError>) {
+    /// Awaits an answer, and learns from it whether the connection is worth keeping.
+    async fn noted<T>(
+        &self,
+        open: &Arc<Open>,
+        request: impl Future<Output = Result<T, RedisError>>,
+    ) -> Result<T, LockProblem> {
         let unanswered = &open.unanswered_in_a_row;
-        let broken = match error {
-            Some(error) if error.is_timeout() => {
-                unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= UNANSWERED_IN_A_ROW_MAX
+        let Some(answer) = open.patience.bound(request).await else {
+            if unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= UNANSWERED_IN_A_ROW_MAX {
+                self.give_up(open);
             }
-            Some(error) => !answered(error),
-            None => {
-                unanswered.store(0, Ordering::Relaxed);
-                false
-            }
+            let limit_ms = open.patience.limit().as_millis();
+            return Err(LockProblem::NoAnswer(format!("not within {limit_ms} ms")));
         };
-        if broken {
-            // Those who wait on it would wait in vain.
-            open.wakes.end();
-            let mut current = self.current();
-            if current.as_ref().is_some_and(|now| Arc::ptr_eq(now, open)) {
-                *current = None;
-            }
+        match &answer {
+            Ok(_) => unanswered.store(0, Ordering::Relaxed),
+            Err(error) if answered(error) => {}
+            Err(_) => self.give_up(open),
+        }
+        answer.map_err(problem_of)
+    }
+
+    /// This connection is of no use any more; the next request opens another.
+    fn give_up(&self, open: &Arc<Open>) {
+        // Those who wait on it would wait in vain.
+        open.wakes.end();
+        let mut current = self.current();
+        if current.as_ref().is_some_and(|now| Arc::ptr_eq(now, open)) {
+            *current = None;
         }
     }
 }

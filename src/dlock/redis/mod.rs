@@ -2,6 +2,7 @@ mod keys;
 mod link;
 mod lua;
 mod notify;
+mod patience;
 mod plain;
 mod queue;
 mod settings;

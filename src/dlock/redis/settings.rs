@@ -36,6 +36,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub struct RedisSettings {
     pub connect_timeout: Duration,
+    /// Looked at ten times in that time, so it can take a tenth longer.
     pub response_timeout: Duration,
     pub wait: WaitPolicy,
     pub fence_floor: FenceFloor,

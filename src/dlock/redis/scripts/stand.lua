@@ -26,10 +26,11 @@ if redis.call('HSET', KEYS[4], owner, known) == 1 then
         return {'full', length - 1, redis.call('PTTL', KEYS[1])}
     end
 end
--- A line whose waiters all died would stay for good. Both keys end in the same
--- millisecond: a waiter that is only in one of them would be in neither.
+-- A line whose waiters all died would stay for good. Waiters confirm at half
+-- their TTL, so this is long enough, and it is not written each time. Both keys
+-- end in the same millisecond: who is only in one of them would be in neither.
 local kept_ms = 2 * ttl_ms + 1000
-if redis.call('PTTL', KEYS[3]) < kept_ms then
+if redis.call('PTTL', KEYS[3]) < kept_ms - ttl_ms / 2 then
     redis.call('PEXPIRE', KEYS[3], kept_ms)
     redis.call('PEXPIRE', KEYS[4], kept_ms)
 end
