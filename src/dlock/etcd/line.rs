@@ -21,17 +21,27 @@ pub(super) struct Line {
     owner: String,
 }
 
-/// A place that was taken.
+/// A place that was taken, in some state of the store.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Place {
     /// The create revision of its key.
     pub(super) revision: i64,
-    /// The key just before it; nobody stands before the holder.
-    pub(super) before: Option<Vec<u8>>,
-    /// The state of the store that this tells of.
+    pub(super) before: Before,
+    /// The revision of the state that this tells of.
     pub(super) as_of: i64,
-    /// How many stood in the line when this place was taken at its end.
-    pub(super) length: Option<usize>,
+}
+
+/// Who stands just before a place.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Before {
+    /// So the lock is held by who stands here.
+    Nobody,
+    /// The line was so long when the place was taken at its end; nobody has
+    /// looked yet who it is.
+    Somebody {
+        length: usize,
+    },
+    Key(Vec<u8>),
 }
 
 impl Place {
@@ -65,29 +75,39 @@ impl Line {
         }
     }
 
-    /// A place at the end of the line, and who stands just before it.
+    /// A place at the end of the line, and how long the line is with it.
+    ///
+    /// Who stands just before it is not asked here: every member carries out
+    /// the whole transaction, and to order a line by age means to read all of
+    /// it. Who waits asks one member, while it waits anyway.
     pub(super) fn join(&self, presence: &Presence) -> Txn {
         let is_new = Compare::create_revision(self.place.as_str(), CompareOp::Equal, 0);
-        self.enter(presence, is_new, 2)
+        self.enter(presence, is_new)
     }
 
     /// A place in a line that is empty.
     pub(super) fn take_if_free(&self, presence: &Presence) -> Txn {
         let is_free = Compare::create_revision(self.prefix.as_str(), CompareOp::Equal, 0);
-        self.enter(presence, is_free.with_prefix(), 1)
+        self.enter(presence, is_free.with_prefix())
     }
 
-    fn enter(&self, presence: &Presence, condition: Compare, last: i64) -> Txn {
+    fn enter(&self, presence: &Presence, condition: Compare) -> Txn {
         let attached = PutOptions::new().with_lease(presence.session.lease());
         let put = TxnOp::put(self.place.as_str(), self.owner.as_str(), Some(attached));
         Txn::new()
             .when([condition, presence.not_fenced_off()])
-            .and_then([put, TxnOp::get(self.prefix.as_str(), Some(latest(last)))])
-            .or_else([
-                TxnOp::get(self.place.as_str(), None),
-                TxnOp::get(self.prefix.as_str(), Some(latest(1).with_count_only())),
-                presence.read_mark(),
-            ])
+            .and_then([put, self.read_own(), self.read_length()])
+            .or_else([self.read_own(), self.read_length(), presence.read_mark()])
+    }
+
+    fn read_own(&self) -> TxnOp {
+        let options = GetOptions::new().with_keys_only();
+        TxnOp::get(self.place.as_str(), Some(options))
+    }
+
+    fn read_length(&self) -> TxnOp {
+        let options = GetOptions::new().with_prefix().with_count_only();
+        TxnOp::get(self.prefix.as_str(), Some(options))
     }
 
     pub(super) fn read_entered(
@@ -96,30 +116,38 @@ impl Line {
         answer: &TxnResponse,
         if_held: IfHeld,
     ) -> Result<Entered, Failure> {
-        let operations = answer.op_responses();
-        if answer.succeeded() {
-            let as_of = answer.header().map_or(0, |header| header.revision());
-            let [_put, TxnOpResponse::Get(line)] = operations.as_slice() else {
-                return Err(unusable(answer));
-            };
-            let mut place = self
-                .read_place(line, as_of)
-                .ok_or_else(|| unusable(answer))?;
-            place.length = usize::try_from(line.count()).ok();
-            return Ok(Entered::At(place));
-        }
-        let [
-            TxnOpResponse::Get(own),
-            TxnOpResponse::Get(line),
-            TxnOpResponse::Get(mark),
-        ] = operations.as_slice()
-        else {
-            return Err(unusable(answer));
+        let operations = operations(answer)?;
+        let (own, length, mark) = match operations.as_slice() {
+            [
+                TxnOpResponse::Put(_),
+                TxnOpResponse::Get(own),
+                TxnOpResponse::Get(length),
+            ] => (own, length, None),
+            [
+                TxnOpResponse::Get(own),
+                TxnOpResponse::Get(length),
+                TxnOpResponse::Get(mark),
+            ] => (own, length, Some(mark)),
+            _ => return Err(unusable(answer)),
         };
-        if let Some(own) = own.kvs().first() {
-            return Ok(Entered::Already(own.create_revision()));
+        let own = own.kvs().first().map(KeyValue::create_revision);
+        let Some(mark) = mark else {
+            let revision = own.ok_or_else(|| unusable(answer))?;
+            let before = match usize::try_from(length.count()) {
+                Ok(1) => Before::Nobody,
+                Ok(length @ 2..) => Before::Somebody { length },
+                _ => return Err(unusable(answer)),
+            };
+            return Ok(Entered::At(Place {
+                revision,
+                before,
+                as_of: revision,
+            }));
+        };
+        if let Some(revision) = own {
+            return Ok(Entered::Already(revision));
         }
-        if if_held == IfHeld::ComeBack && line.count() > 0 {
+        if if_held == IfHeld::ComeBack && length.count() > 0 {
             return Ok(Entered::Busy);
         }
         let mark = mark.kvs().first().ok_or(Failure::LeaseGone)?;
@@ -180,10 +208,28 @@ impl Line {
         };
         (own.key() == self.place.as_bytes()).then(|| Place {
             revision: own.create_revision(),
-            before: before.map(|before| before.key().to_vec()),
+            before: before.map_or(Before::Nobody, |key| Before::Key(key.key().to_vec())),
             as_of,
-            length: None,
         })
+    }
+
+    /// Whether a key that was there is still there, in a state that is not
+    /// older than this. Cheaper than a look at the line.
+    pub(super) async fn is_there(
+        &self,
+        members: &Members,
+        key: &[u8],
+        at_least: i64,
+    ) -> Result<bool, Failure> {
+        let options = GetOptions::new().with_count_only();
+        let answer = members.ask(|wire| {
+            let (mut kv, key) = (wire.kv.clone(), key.to_vec());
+            let options = options.clone().with_serializable();
+            async move { kv.get(key, Some(options)).await }
+        });
+        let answer = answer.await?;
+        let as_of = answer.header().map_or(0, |header| header.revision());
+        Ok(as_of >= at_least && answer.count() > 0)
     }
 
     /// Deletes the place if it is there, and tells otherwise who holds the lock.
@@ -203,7 +249,7 @@ impl Line {
                     }
                     // It may have been an earlier one of our own requests.
                     let unanswered = earlier.filter(Failure::may_have_happened);
-                    return unanswered.map_or_else(|| Ok(first_in(&answer)), Err);
+                    return unanswered.map_or_else(|| first_in(&answer), Err);
                 }
                 Err(failure) if !failure.is_of_the_member() => return Err(failure),
                 Err(failure) if failure.may_have_happened() => earlier = Some(failure),
@@ -218,38 +264,42 @@ impl Line {
         Txn::new()
             .when([is_there])
             .and_then([TxnOp::delete(self.place.as_str(), None)])
-            .or_else([TxnOp::get(self.prefix.as_str(), Some(latest(1)))])
+            .or_else([self.read_length()])
     }
 
-    /// The place's key, and one of those in the line: the state at this moment,
-    /// confirmed by a majority.
+    /// The place's key, and what became of the lock if it is gone: the state at
+    /// this moment, confirmed by a majority.
     pub(super) async fn state(
         &self,
         members: &Members,
     ) -> Result<(Option<KeyValue>, ReleaseOutcome), Failure> {
         let answer = members.ask(|wire| {
             let mut kv = wire.kv.clone();
-            let reads = Txn::new().and_then([
-                TxnOp::get(self.prefix.as_str(), Some(latest(1))),
-                TxnOp::get(self.place.as_str(), None),
-            ]);
+            let reads = Txn::new().and_then([self.read_length(), self.read_own()]);
             async move { kv.txn(reads).await }
         });
         let answer = answer.await?;
-        let own = match answer.op_responses().as_slice() {
+        let own = match operations(&answer)?.as_slice() {
             [_line, TxnOpResponse::Get(own)] => own.kvs().first().cloned(),
             _ => return Err(unusable(&answer)),
         };
-        Ok((own, first_in(&answer)))
+        Ok((own, first_in(&answer)?))
     }
 }
 
 /// What became of a lock whose place is gone.
-fn first_in(answer: &TxnResponse) -> ReleaseOutcome {
-    match answer.op_responses().first() {
-        Some(TxnOpResponse::Get(line)) if line.count() > 0 => ReleaseOutcome::Superseded,
-        _ => ReleaseOutcome::Expired,
+fn first_in(answer: &TxnResponse) -> Result<ReleaseOutcome, Failure> {
+    match operations(answer)?.first() {
+        Some(TxnOpResponse::Get(length)) if length.count() > 0 => Ok(ReleaseOutcome::Superseded),
+        Some(TxnOpResponse::Get(_)) => Ok(ReleaseOutcome::Expired),
+        _ => Err(unusable(answer)),
     }
+}
+
+/// The client library panics at an answer that is empty where none can be, and
+/// what a server says must not do that.
+fn operations(answer: &TxnResponse) -> Result<Vec<TxnOpResponse>, Failure> {
+    std::panic::catch_unwind(|| answer.op_responses()).map_err(|_| unusable(answer))
 }
 
 /// The youngest places of a line, the last one first.

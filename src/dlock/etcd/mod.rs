@@ -1,6 +1,8 @@
+mod arrivals;
 mod debts;
 mod entry;
 mod failure;
+mod follow_through;
 mod line;
 mod lock_api;
 mod members;
@@ -22,7 +24,7 @@ use super::{
 use crate::model::ReleaseOutcome;
 use async_trait::async_trait;
 use entry::IfHeld;
-use line::Line;
+use line::{Before, Line};
 use members::Members;
 use standing::{Place, Standing};
 use std::sync::Arc;
@@ -115,14 +117,17 @@ impl EtcdBackend {
         let asked_at = Instant::now();
         let entered = self.standing.enter(ask, IfHeld::StandInLine).await?;
         let mut place = entered.ok_or_else(|| LockProblem::BadAnswer("busy".to_owned()))?;
-        if place.seen.before.is_none() {
-            return self.grant(&place, asked_at);
-        }
-        // Neither the holder nor we ourselves.
-        let waiting = place.seen.length.unwrap_or(0).saturating_sub(2);
-        let max = self.queue_max;
-        if waiting >= max {
-            return Err(LockProblem::QueueFull { waiting, max });
+        match place.seen.before {
+            Before::Nobody => return self.grant(&place, asked_at),
+            Before::Key(_) => {}
+            Before::Somebody { length } => {
+                // Neither the holder nor we ourselves.
+                let waiting = length.saturating_sub(2);
+                let max = self.queue_max;
+                if waiting >= max {
+                    return Err(LockProblem::QueueFull { waiting, max });
+                }
+            }
         }
         let first_at = self.standing.until_first(&mut place).await?;
         self.grant(&place, first_at)

@@ -1,7 +1,9 @@
+use super::arrivals::Arrivals;
 use super::debts::Debts;
 use super::entry::{self, IfHeld, NotEntered, place_gone};
 use super::failure::Failure;
-use super::line::{self, Line};
+use super::follow_through::FollowThrough;
+use super::line::{self, Before, Line};
 use super::members::Members;
 use super::presence::Presence;
 use super::session::whole_seconds;
@@ -22,6 +24,7 @@ pub(super) struct Standing {
     /// By the TTL that was asked for, in seconds.
     presences: Mutex<HashMap<i64, Arc<Presence>>>,
     watches: OnceLock<Watches>,
+    arrivals: Arrivals,
     debts: Debts,
 }
 
@@ -41,6 +44,7 @@ impl Standing {
             members,
             presences: Mutex::default(),
             watches: OnceLock::new(),
+            arrivals: Arrivals::default(),
             debts: Debts::default(),
         })
     }
@@ -58,6 +62,10 @@ impl Standing {
         let mut is_first_try = true;
         loop {
             let presence = self.presence(ask.ttl).await?;
+            let _turn = match if_held {
+                IfHeld::StandInLine => Some(self.arrivals.turn(ask.key).await),
+                IfHeld::ComeBack => None,
+            };
             let line = Line::new(ask.key, ask.owner);
             let entered = self.enter_to_the_end(&presence, &line, if_held).await;
             match entered {
@@ -86,7 +94,7 @@ impl Standing {
     ) -> Result<Option<line::Place>, Failure> {
         let (tell, told) = oneshot::channel();
         let (standing, presence, line) = (self.clone(), presence.clone(), line.clone());
-        tokio::spawn(async move {
+        let entering = FollowThrough::new(async move {
             let entered = entry::enter(&standing.members, &presence, &line, if_held).await;
             if let Err(NotEntered { in_doubt: true, .. }) = &entered {
                 let (members, presences) = (standing.members.clone(), vec![presence]);
@@ -96,39 +104,48 @@ impl Standing {
                 let _or_owed = standing.leave(line).await;
             }
         });
-        match told.await {
-            Ok(entered) => entered.map_err(|not| not.failure),
-            // It panics where an answer has parts missing that the client
-            // library takes for granted.
-            Err(_) => Err(Failure::Garbage("an answer that cannot be read".to_owned())),
-        }
+        let (told, ()) = tokio::join!(told, entering);
+        let entered = told.expect("told before the end");
+        entered.map_err(|not_entered| not_entered.failure)
     }
 
     /// Waits until nobody stands before this place. Returns when the last look
     /// began that showed it.
     pub(super) async fn until_first(&self, place: &mut Place) -> Result<Instant, Failure> {
         let mut looked_at = Instant::now();
-        while let Some(before) = place.seen.before.clone() {
-            let mut watching = self.watches().watch(before.clone());
-            while place.seen.before.as_ref() == Some(&before) {
-                let stage = tokio::select! {
-                    stage = watching.next() => stage,
-                    () = place.presence.session.over() => return Err(Failure::LeaseGone),
-                };
-                let at_least = match stage {
-                    Stage::Asked => continue,
-                    Stage::Standing { since } if since <= place.seen.as_of => continue,
-                    Stage::Standing { since: at } | Stage::Gone { at } => Some(at),
-                    Stage::Broken => None,
-                };
-                looked_at = Instant::now();
-                place.seen = self.look_patiently(place, at_least).await?;
-                if stage == Stage::Broken {
-                    break;
+        loop {
+            let at_least = match &place.seen.before {
+                Before::Nobody => return Ok(looked_at),
+                Before::Somebody { .. } => Some(place.seen.as_of),
+                Before::Key(before) => self.until_gone(place, before).await?,
+            };
+            looked_at = Instant::now();
+            place.seen = self.look_patiently(place, at_least).await?;
+        }
+    }
+
+    /// Waits until a key is gone, or may be. Returns the oldest state that
+    /// shows it, where one is known.
+    async fn until_gone(&self, place: &Place, before: &[u8]) -> Result<Option<i64>, Failure> {
+        let mut watching = self.watches().watch(before.to_vec());
+        loop {
+            let stage = tokio::select! {
+                stage = watching.next() => stage,
+                () = place.presence.session.over() => return Err(Failure::LeaseGone),
+            };
+            match stage {
+                Stage::Asked => {}
+                Stage::Standing { since } if since <= place.seen.as_of => {}
+                Stage::Standing { since } => {
+                    let is_there = place.line.is_there(&self.members, before, since).await;
+                    if !is_there.unwrap_or(false) {
+                        return Ok(Some(since));
+                    }
                 }
+                Stage::Gone { at } => return Ok(Some(at)),
+                Stage::Broken => return Ok(None),
             }
         }
-        Ok(looked_at)
     }
 
     /// Whoever gives up because nobody answers for a while loses its place.
