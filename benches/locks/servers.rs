@@ -14,7 +14,7 @@ mod support {
 
 pub use support::docker::docker_ok;
 pub use support::servers::{Server, start_together};
-use support::servers::{etcd_servers, own_redis, redlock_servers};
+use support::servers::{etcd_servers, own_redis};
 
 pub fn build_images() -> Result<(), Trouble> {
     let built = Command::new(env!("CARGO_BIN_EXE_fencepost"))
@@ -38,23 +38,15 @@ pub fn five_redis() -> Vec<Server> {
     (0..5).map(|_| redis()).collect()
 }
 
-/// Five that keep what they know over a restart.
-pub fn five_durable_redis() -> &'static [Server] {
-    placed(redlock_servers())
-}
-
 pub fn three_etcd() -> &'static [Server] {
-    placed(etcd_servers())
+    let members = etcd_servers();
+    for member in members {
+        placement::place(&member.container);
+    }
+    members
 }
 
 pub fn addresses<'a>(servers: impl IntoIterator<Item = &'a Server>) -> Vec<String> {
     let servers = servers.into_iter();
     servers.map(|server| server.address.clone()).collect()
-}
-
-fn placed(servers: &'static [Server]) -> &'static [Server] {
-    for server in servers {
-        placement::place(&server.container);
-    }
-    servers
 }
