@@ -15,7 +15,7 @@ test:
 # Formatting and clippy, warnings as errors.
 lint:
     cargo fmt --check
-    cargo clippy --all-targets -- -D warnings
+    cargo clippy --all-targets --all-features -- -D warnings
 
 # What is missing on this machine, and the command that mends it.
 doctor:
@@ -44,4 +44,4 @@ bench:
 
 # The locks beside the bare commands and their peers: just bench-locks hot-key --pin 0
 bench-locks *ARGS:
-    cargo bench --bench locks -- {{ARGS}}
+    cargo bench --features rslock --bench locks -- {{ARGS}}

@@ -119,11 +119,11 @@ impl LockBackend for RedisBackend {
         let until = Instant::now() + ask.ttl;
         let answer = self.link.run(&self.renew, &keys, &arguments).await;
         answer
-            .and_then(|word: String| match word.as_str() {
-                "renewed" => Ok(RenewOutcome::Renewed { until }),
-                "expired" => Ok(RenewOutcome::Expired),
-                "superseded" => Ok(RenewOutcome::Superseded),
-                _ => Err(LockProblem::BadAnswer(word)),
+            .and_then(|number: i64| match number {
+                1 => Ok(RenewOutcome::Renewed { until }),
+                0 => Ok(RenewOutcome::Expired),
+                -1 => Ok(RenewOutcome::Superseded),
+                _ => Err(LockProblem::BadAnswer(number.to_string())),
             })
             .map_err(|problem| self.error(ask.key, problem))
     }
@@ -162,12 +162,12 @@ fn granted_until(token: FencingToken, asked_at: Instant, ttl: Duration) -> Grant
     }
 }
 
-fn read_release(word: String) -> Result<ReleaseOutcome, LockProblem> {
-    match word.as_str() {
-        "released" => Ok(ReleaseOutcome::Released),
-        "expired" => Ok(ReleaseOutcome::Expired),
-        "superseded" => Ok(ReleaseOutcome::Superseded),
-        _ => Err(LockProblem::BadAnswer(word)),
+fn read_release(number: i64) -> Result<ReleaseOutcome, LockProblem> {
+    match number {
+        1 => Ok(ReleaseOutcome::Released),
+        0 => Ok(ReleaseOutcome::Expired),
+        -1 => Ok(ReleaseOutcome::Superseded),
+        _ => Err(LockProblem::BadAnswer(number.to_string())),
     }
 }
 

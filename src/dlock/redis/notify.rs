@@ -3,6 +3,7 @@ use super::link::RedisLink;
 use super::lock_error;
 use super::plain::Plain;
 use super::subscriptions::Subscriptions;
+use super::wakes::Wake;
 use crate::dlock::{Ask, Attempt, Grant, LockError, LockProblem, WaitLine};
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -10,8 +11,9 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 /// [`WaitPolicy::Notify`](crate::model::WaitPolicy::Notify): a release is
-/// announced, and all who hear of it try again. There is no order, and for
-/// each try that is granted there are many in vain.
+/// announced to every process, and in each of them one waiter tries again. There
+/// is no order between processes, and for each try that is granted there can be
+/// as many in vain as there are processes.
 pub(super) struct NotifyLine {
     link: Arc<RedisLink>,
     pub(super) plain: Plain,
@@ -36,6 +38,7 @@ impl NotifyLine {
             return Ok(grant);
         }
         let listener = self.subscriptions.listener(freed_channel(ask.key)).await;
+        let mut woken: Option<Wake> = None;
         loop {
             // Subscribe, then try, then wait: in any other order the release
             // can fall into the gap, and nobody hears of it.
@@ -43,7 +46,12 @@ impl NotifyLine {
             let Ok(mut freed) = open.wakes.expect(listener.channel()) else {
                 continue;
             };
-            let retry_in = match self.plain.try_acquire(ask).await? {
+            let attempt = self.plain.try_acquire(ask).await?;
+            // Before the answer, the word is passed on if we are cancelled.
+            if let Some(woken) = woken.take() {
+                woken.acted_on();
+            }
+            let retry_in = match attempt {
                 Attempt::Granted(grant) => return Ok(grant),
                 Attempt::Busy { retry_in } => retry_in,
             };
@@ -51,7 +59,8 @@ impl NotifyLine {
             // wait, the end of the connection included, the next step is to
             // try again.
             let runs_out_in = retry_in.saturating_add(Duration::from_millis(1));
-            let _any = timeout(runs_out_in.min(RETRY_IN_MAX), freed.word()).await;
+            let word = timeout(runs_out_in.min(RETRY_IN_MAX), freed.word()).await;
+            woken = matches!(word, Ok(Ok(_))).then_some(freed);
         }
     }
 }

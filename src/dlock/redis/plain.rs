@@ -41,8 +41,8 @@ impl Plain {
         // The lease counts from before the request was sent. The server starts
         // its own count later, so the holder gives up first.
         let asked_at = Instant::now();
-        let (word, number): (String, i64) = self.link.run(&self.acquire, &keys, &arguments).await?;
-        Ok(match read_attempt(&word, number)? {
+        let number: i64 = self.link.run(&self.acquire, &keys, &arguments).await?;
+        Ok(match read_attempt(number) {
             Answer::Granted(token) => Attempt::Granted(granted_until(token, asked_at, ask.ttl)),
             Answer::Busy { retry_in } => Attempt::Busy { retry_in },
         })
@@ -55,14 +55,14 @@ impl Plain {
         announce: Announce,
     ) -> Result<ReleaseOutcome, LockProblem> {
         let keys = [lock_key(key)];
-        let word: String = match announce {
+        let number = match announce {
             Announce::No => self.link.run(&self.release, &keys, &[owner]).await?,
             Announce::Yes => {
                 let arguments = [owner, &freed_channel(key)];
                 self.link.run(&self.release, &keys, &arguments).await?
             }
         };
-        super::read_release(word)
+        super::read_release(number)
     }
 }
 
@@ -72,15 +72,16 @@ enum Answer {
     Busy { retry_in: Duration },
 }
 
-/// The number is the token of a grant, or how many milliseconds a busy lock
-/// has left (negative where it has no end).
-fn read_attempt(word: &str, number: i64) -> Result<Answer, LockProblem> {
-    match (word, u64::try_from(number)) {
-        ("granted", Ok(token)) if token > 0 => Ok(Answer::Granted(FencingToken(token))),
-        ("busy", left_ms) => Ok(Answer::Busy {
-            retry_in: left_ms.map_or(Duration::MAX, Duration::from_millis),
-        }),
-        _ => Err(LockProblem::BadAnswer(format!("{word} {number}"))),
+/// See scripts/acquire.lua for what the number says.
+fn read_attempt(number: i64) -> Answer {
+    match u64::try_from(number) {
+        Ok(0) => Answer::Busy {
+            retry_in: Duration::MAX,
+        },
+        Ok(token) => Answer::Granted(FencingToken(token)),
+        Err(_) => Answer::Busy {
+            retry_in: Duration::from_millis(number.unsigned_abs() - 1),
+        },
     }
 }
 
@@ -89,19 +90,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_positive_token_is_a_grant() {
-        assert_eq!(
-            read_attempt("granted", 1),
-            Ok(Answer::Granted(FencingToken(1)))
-        );
-        assert!(read_attempt("granted", 0).is_err());
-        assert!(read_attempt("granted", -1).is_err());
-        assert!(read_attempt("maybe", 1).is_err());
-        assert_eq!(
-            read_attempt("busy", -1),
-            Ok(Answer::Busy {
-                retry_in: Duration::MAX
-            })
-        );
+    fn only_a_positive_number_is_a_grant() {
+        let busy = |retry_in| Answer::Busy { retry_in };
+        assert_eq!(read_attempt(1), Answer::Granted(FencingToken(1)));
+        assert_eq!(read_attempt(0), busy(Duration::MAX));
+        assert_eq!(read_attempt(-1), busy(Duration::ZERO));
+        assert_eq!(read_attempt(-2_001), busy(Duration::from_secs(2)));
+        read_attempt(i64::MIN);
     }
 }

@@ -137,7 +137,8 @@ impl QueueLine {
                     biased;
                     word = hand_off.word() => match word {
                         Ok(token) => {
-                            let token = read_token(&token)?;
+                            let token = read_token(token)?;
+                            hand_off.acted_on();
                             return Ok(granted_until(token, confirmed_at, ask.ttl));
                         }
                         // The connection is over: back to our place on another one.
@@ -193,19 +194,20 @@ fn confirm_after(ttl: Duration, retry_in: Duration) -> Duration {
     often.min(retry_in.saturating_add(millisecond))
 }
 
-fn read_place((word, number, left_ms): (String, i64, i64)) -> Result<Place, LockProblem> {
+/// See scripts/stand.lua for what the numbers say.
+fn read_place((code, number, left_ms): (i64, i64, i64)) -> Result<Place, LockProblem> {
     // Negative where the hold has no end.
     let retry_in = u64::try_from(left_ms).map_or(Duration::MAX, Duration::from_millis);
-    let bad = || LockProblem::BadAnswer(format!("{word} {number} {left_ms}"));
+    let bad = || LockProblem::BadAnswer(format!("{code} {number} {left_ms}"));
     let token = || match u64::try_from(number) {
         Ok(token) if token > 0 => Ok(FencingToken(token)),
         _ => Err(bad()),
     };
-    match word.as_str() {
-        "granted" => Ok(Place::Granted(token()?)),
-        "handed" => Ok(Place::Handed(token()?)),
-        "waiting" => Ok(Place::Waiting { retry_in }),
-        "full" => {
+    match code {
+        1 => Ok(Place::Granted(token()?)),
+        2 => Ok(Place::Handed(token()?)),
+        3 => Ok(Place::Waiting { retry_in }),
+        4 => {
             let waiting = usize::try_from(number).map_err(|_| bad())?;
             Ok(Place::Full { waiting, retry_in })
         }
@@ -226,17 +228,17 @@ mod tests {
 
     #[test]
     fn a_place_is_read_and_nonsense_is_not() {
-        let place = |word: &str, number, left_ms| read_place((word.to_owned(), number, left_ms));
-        assert_eq!(place("granted", 7, 0), Ok(Place::Granted(FencingToken(7))));
-        assert_eq!(place("handed", 7, 0), Ok(Place::Handed(FencingToken(7))));
+        let place = |code, number, left_ms| read_place((code, number, left_ms));
+        assert_eq!(place(1, 7, 0), Ok(Place::Granted(FencingToken(7))));
+        assert_eq!(place(2, 7, 0), Ok(Place::Handed(FencingToken(7))));
         let retry_in = Duration::from_millis(9);
-        assert_eq!(place("waiting", 0, 9), Ok(Place::Waiting { retry_in }));
+        assert_eq!(place(3, 0, 9), Ok(Place::Waiting { retry_in }));
         let waiting = 3;
-        assert_eq!(place("full", 3, 9), Ok(Place::Full { waiting, retry_in }));
+        assert_eq!(place(4, 3, 9), Ok(Place::Full { waiting, retry_in }));
         let retry_in = Duration::MAX;
-        assert_eq!(place("waiting", 0, -1), Ok(Place::Waiting { retry_in }));
-        for (word, number) in [("granted", 0), ("handed", -1), ("full", -1), ("maybe", 1)] {
-            assert!(place(word, number, 0).is_err(), "{word} {number}");
+        assert_eq!(place(3, 0, -1), Ok(Place::Waiting { retry_in }));
+        for (code, number) in [(1, 0), (2, -1), (4, -1), (5, 1)] {
+            assert!(place(code, number, 0).is_err(), "{code} {number}");
         }
         assert!(read_token("0").is_err());
         assert!(read_token("seven").is_err());

@@ -1,6 +1,6 @@
 use redis::aio::{AsyncPushSender, SendError};
 use redis::{PushInfo, PushKind, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
@@ -15,7 +15,7 @@ pub(super) struct Wakes {
 
 #[derive(Default)]
 struct State {
-    expected: HashMap<String, Vec<Expected>>,
+    expected: HashMap<String, VecDeque<Expected>>,
     /// How many were expected so far.
     count: u64,
     /// The connection is gone: no word will come any more.
@@ -27,12 +27,14 @@ struct Expected {
     word: oneshot::Sender<String>,
 }
 
-/// One word that somebody waits for. Dropped, nobody waits for it any more.
+/// One word that somebody waits for. Dropped, nobody waits for it any more; if
+/// the word had come and was not acted on, the next in line hears it instead.
 pub(super) struct Wake {
     wakes: Arc<Wakes>,
     name: String,
     number: u64,
     word: oneshot::Receiver<String>,
+    heard: Option<String>,
 }
 
 /// The connection ended before the word came.
@@ -58,21 +60,31 @@ impl Wakes {
             .expected
             .entry(name.clone())
             .or_default()
-            .push(expected);
+            .push_back(expected);
         Ok(Wake {
             wakes: self.clone(),
             name,
             number,
             word,
+            heard: None,
         })
     }
 
-    /// All who wait for this name hear it. Where nobody does, they gave up, and
-    /// what they left behind is being undone.
+    /// Who waited longest for this name hears it, and nobody else: only one
+    /// can have the lock, and who hears of it in vain waits again. Where nobody
+    /// waits, they gave up, and what they left behind is being undone.
     fn told(&self, name: &str, word: &str) {
-        let expected = self.state().expected.remove(name);
-        for expected in expected.into_iter().flatten() {
-            let _gave_up = expected.word.send(word.to_owned());
+        let mut state = self.state();
+        let Some(expected) = state.expected.get_mut(name) else {
+            return;
+        };
+        while let Some(first) = expected.pop_front() {
+            if first.word.send(word.to_owned()).is_ok() {
+                break;
+            }
+        }
+        if expected.is_empty() {
+            state.expected.remove(name);
         }
     }
 
@@ -103,14 +115,24 @@ impl Wakes {
 }
 
 impl Wake {
-    pub(super) async fn word(&mut self) -> Result<String, ConnectionOver> {
-        (&mut self.word).await.map_err(|_| ConnectionOver)
+    pub(super) async fn word(&mut self) -> Result<&str, ConnectionOver> {
+        let word = (&mut self.word).await.map_err(|_| ConnectionOver)?;
+        Ok(self.heard.insert(word))
+    }
+
+    /// What the word asked for is done.
+    pub(super) fn acted_on(mut self) {
+        self.heard = None;
     }
 }
 
 impl Drop for Wake {
     fn drop(&mut self) {
         self.wakes.forget(&self.name, self.number);
+        let heard = self.heard.take().or_else(|| self.word.try_recv().ok());
+        if let Some(word) = heard {
+            self.wakes.told(&self.name, &word);
+        }
     }
 }
 
@@ -151,16 +173,30 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_word_reaches_those_who_expected_it_and_nobody_else() {
+    async fn a_word_reaches_who_waited_longest_and_nobody_else() {
         let wakes = Arc::new(Wakes::default());
         let mut a = wakes.expect("a").unwrap();
         let mut also_a = wakes.expect("a").unwrap();
         let mut b = wakes.expect("b").unwrap();
         wakes.told("a", "7");
         assert_eq!(a.word().await.unwrap(), "7");
-        assert_eq!(also_a.word().await.unwrap(), "7");
+        a.acted_on();
+        assert!(also_a.word.try_recv().is_err());
         wakes.told("b", "8");
         assert_eq!(b.word().await.unwrap(), "8");
+    }
+
+    #[tokio::test]
+    async fn a_word_that_nobody_acted_on_is_passed_on() {
+        let wakes = Arc::new(Wakes::default());
+        let mut heard = wakes.expect("a").unwrap();
+        let unheard = wakes.expect("a").unwrap();
+        let mut last = wakes.expect("a").unwrap();
+        wakes.told("a", "7");
+        assert_eq!(heard.word().await.unwrap(), "7");
+        drop(heard);
+        drop(unheard);
+        assert_eq!(last.word().await.unwrap(), "7");
     }
 
     #[tokio::test]

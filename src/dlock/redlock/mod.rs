@@ -223,16 +223,13 @@ struct StandingAnswer(Standing);
 
 impl FromRedisValue for StandingAnswer {
     fn from_redis_value(value: Value) -> Result<StandingAnswer, ParsingError> {
-        let standing = match &value {
-            Value::BulkString(word) => match word.as_slice() {
-                b"ours" => Some(Standing::Ours),
-                b"expired" => Some(Standing::Expired),
-                b"superseded" => Some(Standing::Superseded),
-                _ => None,
-            },
+        let standing = match value {
+            Value::Int(1) => Some(Standing::Ours),
+            Value::Int(0) => Some(Standing::Expired),
+            Value::Int(-1) => Some(Standing::Superseded),
             _ => None,
         };
-        let strange = || format!("no word that says whose the lock is: {value:?}").into();
+        let strange = || format!("nothing that says whose the lock is: {value:?}").into();
         standing.map(StandingAnswer).ok_or_else(strange)
     }
 }

@@ -72,8 +72,8 @@ impl Nodes {
             quorum,
             acquire: Lua::new(include_str!("scripts/acquire.lua")),
             write_back: Lua::new(include_str!("scripts/write_back.lua")),
-            renew: Lua::new(include_str!("scripts/renew.lua")),
-            release: Lua::new(include_str!("scripts/release.lua")),
+            renew: Lua::new(include_str!("../redis/scripts/renew.lua")),
+            release: Lua::new(include_str!("../redis/scripts/release.lua")),
         })
     }
 

@@ -1,4 +1,7 @@
 -- KEYS: the lock, its fence counter. ARGV: the owner, the TTL in milliseconds, the floor.
+-- Answers the token of a grant, or a number below it: 0 for a hold without an
+-- end, and for one that has n milliseconds left, -1 - n. One number is the
+-- answer that the server makes and the client reads the quickest.
 -- The grant and its token are one step: with two, an older token could be
 -- handed out after a younger one.
 if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
@@ -8,6 +11,6 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
         redis.call('DEL', KEYS[1])
         return token
     end
-    return {'granted', token}
+    return token
 end
-return {'busy', redis.call('PTTL', KEYS[1])}
+return -1 - math.max(redis.call('PTTL', KEYS[1]), -1)

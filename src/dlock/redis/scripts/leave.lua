@@ -9,9 +9,9 @@ if holder == owner then
     -- watch the key see that this hold ended and the next one began.
     redis.call('DEL', KEYS[1])
     hand_over(ARGV[2])
-    return 'released'
+    return 1
 end
 if redis.call('HDEL', KEYS[4], owner) == 1 then
     redis.call('LREM', KEYS[3], 1, owner)
 end
-return holder and 'superseded' or 'expired'
+return holder and -1 or 0 -- superseded, expired

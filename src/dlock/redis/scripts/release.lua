@@ -3,13 +3,13 @@
 -- TTL ran out between the two.
 local holder = redis.call('GET', KEYS[1])
 if not holder then
-    return 'expired'
+    return 0 -- expired
 end
 if holder ~= ARGV[1] then
-    return 'superseded'
+    return -1 -- superseded
 end
 redis.call('DEL', KEYS[1])
 if ARGV[2] then
     redis.call('PUBLISH', ARGV[2], 'freed')
 end
-return 'released'
+return 1

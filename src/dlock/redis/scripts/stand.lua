@@ -1,19 +1,21 @@
 -- ARGV: the owner, its TTL in milliseconds, the floor, the channel on which it
 -- listens, how many may wait, and `again` from who asked before.
 -- Asks for the lock and otherwise stands in its line, at the end; who stands
--- there already keeps its place and counts as alive for another TTL.
+-- there already keeps its place and counts as alive for another TTL. Answers
+-- what became of it in three numbers; the client has the words.
+local GRANTED, HANDED, WAITING, FULL = 1, 2, 3, 4
 local owner, ttl_ms, floor = ARGV[1], ARGV[2], ARGV[3]
 local holder = redis.call('GET', KEYS[1])
 if holder == owner then
     -- Handed over meanwhile: nobody else was granted anything since, so the
     -- counter still stands where it did.
-    return {'handed', tonumber(redis.call('GET', KEYS[2])), 0}
+    return {HANDED, tonumber(redis.call('GET', KEYS[2])), 0}
 end
 if not holder then
     -- The last hold ran out, and nobody but us will hand the lock on.
     local heir, token = hand_over(floor, owner, ttl_ms, ARGV[6] == 'again')
     if heir == owner then
-        return {'granted', token, 0}
+        return {GRANTED, token, 0}
     end
 end
 local alive_until_ms = string.format('%.0f', now_ms() + ttl_ms)
@@ -23,7 +25,7 @@ if redis.call('HSET', KEYS[4], owner, known) == 1 then
     if length > tonumber(ARGV[5]) then
         redis.call('RPOP', KEYS[3])
         redis.call('HDEL', KEYS[4], owner)
-        return {'full', length - 1, redis.call('PTTL', KEYS[1])}
+        return {FULL, length - 1, redis.call('PTTL', KEYS[1])}
     end
 end
 -- A line whose waiters all died would stay for good. Waiters confirm at half
@@ -34,4 +36,4 @@ if redis.call('PTTL', KEYS[3]) < kept_ms - ttl_ms / 2 then
     redis.call('PEXPIRE', KEYS[3], kept_ms)
     redis.call('PEXPIRE', KEYS[4], kept_ms)
 end
-return {'waiting', 0, redis.call('PTTL', KEYS[1])}
+return {WAITING, 0, redis.call('PTTL', KEYS[1])}
