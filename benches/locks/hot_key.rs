@@ -26,16 +26,17 @@ pub async fn measure(arguments: &Arguments) -> Result<Targets, Trouble> {
     let mut targets = Targets::default();
     for &contenders in &arguments.contenders {
         let tuned = TUNED_RETRIES.iter().find(|(most, _)| contenders <= *most);
-        let ours = |wait| Contestant::new(Ours::waiting(Backend::Redis, wait, &nodes));
+        let ours = |wait| Ours::waiting(Backend::Redis, wait, &nodes);
         let rslock = |retry| {
             let nodes = nodes.clone();
             Contestant::new(Rslock { nodes, retry })
         };
         let mut all = [
             Contestant::new(Ring { node: node.clone() }),
-            ours(WaitPolicy::Queue),
-            ours(WaitPolicy::Notify),
-            ours(WaitPolicy::Spin),
+            Contestant::new(ours(WaitPolicy::Queue).in_one_process()),
+            Contestant::new(ours(WaitPolicy::Queue)),
+            Contestant::new(ours(WaitPolicy::Notify).in_one_process()),
+            Contestant::new(ours(WaitPolicy::Spin).in_one_process()),
             rslock(None),
             rslock(tuned.map(|(_, retry)| *retry)),
         ];
@@ -50,23 +51,24 @@ pub async fn measure(arguments: &Arguments) -> Result<Targets, Trouble> {
             &format!("Hot key, one Redis, {contenders} contenders, no work"),
             &all,
         );
-        let [ring, queue, _, _, rslock, _] = &all;
-        let (ring, rslock) = (queue.ratio_to(ring), queue.ratio_to(rslock));
-        targets.expect(
-            format!("hot key, {contenders}: hand-offs/s, queue beside the BLPOP ring"),
-            ring,
-            Bound::AtLeast(0.7),
-        );
-        targets.expect(
-            format!("hot key, {contenders}: hand-offs/s, queue beside rslock"),
-            rslock,
-            Bound::AtLeast(3.0),
-        );
-        targets.expect(
-            format!("hot key, {contenders}: % of grants out of order under queue"),
-            queue.out_of_order(),
-            Bound::Below(1.0),
-        );
+        let [ring, queue, own_connections, _, _, rslock, _] = &all;
+        for (queue, how) in [(queue, "queue"), (own_connections, "queue, as processes")] {
+            targets.expect(
+                format!("hot key, {contenders}: hand-offs/s, {how}, beside the BLPOP ring"),
+                queue.ratio_to(ring),
+                Bound::AtLeast(0.7),
+            );
+            targets.expect(
+                format!("hot key, {contenders}: hand-offs/s, {how}, beside rslock"),
+                queue.ratio_to(rslock),
+                Bound::AtLeast(3.0),
+            );
+            targets.expect(
+                format!("hot key, {contenders}: % of grants out of order, {how}"),
+                queue.out_of_order(),
+                Bound::Below(1.0),
+            );
+        }
     }
     Ok(targets)
 }

@@ -5,6 +5,7 @@ use crate::Trouble;
 use async_trait::async_trait;
 use fencepost::dlock::{Lease, LockClient, LockMetrics, LockSettings, open};
 use fencepost::model::{Backend, LockOptions, ReleaseOutcome, WaitPolicy};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -12,8 +13,10 @@ use tokio::time::Instant;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Ours {
-    pub servers: Vec<String>,
-    pub options: LockOptions,
+    servers: Vec<String>,
+    options: LockOptions,
+    /// Where all clients are tasks of one process: what they share.
+    shared: Option<Mutex<Option<LockClient>>>,
 }
 
 impl Ours {
@@ -29,7 +32,26 @@ impl Ours {
                 wait,
                 ..LockOptions::default()
             },
+            shared: None,
         }
+    }
+
+    /// All clients are tasks of one process and share its connections, which is
+    /// how the library is meant to be used.
+    pub fn in_one_process(self) -> Ours {
+        Ours {
+            shared: Some(Mutex::default()),
+            ..self
+        }
+    }
+
+    fn open(&self) -> Result<LockClient, Trouble> {
+        let settings = LockSettings {
+            ttl: TTL,
+            seed: fastrand::u64(..),
+        };
+        let backend = open(&self.options, &self.servers)?;
+        Ok(LockClient::new(backend, settings, LockMetrics::default())?)
     }
 }
 
@@ -37,20 +59,29 @@ impl Ours {
 impl Peer for Ours {
     fn name(&self) -> String {
         let LockOptions { backend, wait, .. } = self.options;
-        match backend {
+        let name = match backend {
             Backend::Redis => format!("ours: {backend}, {wait}"),
             _ => format!("ours: {backend}"),
+        };
+        match self.shared {
+            Some(_) => name + ", in one process",
+            None => name,
         }
     }
 
     async fn client(&self, key: &str) -> Result<Box<dyn Lock>, Trouble> {
-        let settings = LockSettings {
-            ttl: TTL,
-            seed: fastrand::u64(..),
+        let locks = match &self.shared {
+            None => self.open()?,
+            Some(shared) => {
+                let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                if shared.is_none() {
+                    *shared = Some(self.open()?);
+                }
+                shared.clone().ok_or("just opened")?
+            }
         };
-        let backend = open(&self.options, &self.servers)?;
         Ok(Box::new(Client {
-            locks: LockClient::new(backend, settings, LockMetrics::default())?,
+            locks,
             key: key.to_owned(),
             held: None,
         }))
