@@ -138,7 +138,10 @@ async fn nodes_that_are_not_there_are_named_by_the_deadline() {
     let locks = locks_of(&servers, SECOND, TokenScheme::Strict);
     let deadline = Instant::now() + SECOND;
     let error = locks.acquire(&unique_key(), deadline).await.unwrap_err();
+    assert!(matches!(error.problem, LockProblem::Timeout { .. }));
     assert!(Instant::now() < deadline + SECOND);
+    let error = locks.try_acquire(&unique_key()).await.unwrap_err();
+    assert!(matches!(error.problem, LockProblem::NoQuorum { .. }));
     for missing in [0, 2, 4] {
         assert!(
             error.problem.to_string().contains(&servers[missing]),

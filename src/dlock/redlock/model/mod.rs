@@ -145,7 +145,7 @@ fn every_part_of_the_scheme_is_needed() {
         println!("{mutant:?}");
         violation(&Rules {
             mutant: Some(mutant),
-            ..rules::<3>(STRICT)
+            ..rules::<2>(STRICT)
         });
     }
 }
