@@ -32,6 +32,7 @@ impl Debts {
             tasks.spawn(leave_later(members, line, presences));
             return;
         }
+        line.retire();
         for presence in presences {
             in_background(async move {
                 let _best_effort = presence.session.close().await;
@@ -46,6 +47,7 @@ async fn leave_later(members: Arc<Members>, line: Line, presences: Vec<Weak<Pres
         let alive = presences.iter().filter_map(Weak::upgrade);
         let alive: Vec<_> = alive.filter(|one| !one.session.is_over()).collect();
         if alive.is_empty() {
+            line.retire();
             return;
         }
         let mut fenced_off = true;

@@ -3,22 +3,27 @@ use super::failure::Failure;
 use super::members::Members;
 use super::names::{line_prefix, place_key};
 use super::presence::Presence;
+use super::seats::Seat;
 use crate::model::{FencingToken, ReleaseOutcome};
 use etcd_client::{
     Compare, CompareOp, GetOptions, GetResponse, KeyValue, PutOptions, SortOrder, SortTarget, Txn,
     TxnOp, TxnOpResponse, TxnResponse,
 };
+use std::sync::Arc;
 
 /// The place of one attempt in the line for one lock, as requests to etcd.
 ///
 /// A place is a key of its own, so two attempts of one process exclude each
-/// other like those of two. It is written once: its create revision orders the
-/// line and is the fencing token, because the cluster's revisions only grow.
+/// other like those of two. It is written once and then deleted: its create
+/// revision orders the line and is the fencing token, because the cluster's
+/// revisions only grow. Its name may have been another attempt's before and be
+/// another's later, so it is known by its value, the owner.
 #[derive(Clone)]
 pub(super) struct Line {
     prefix: String,
     place: String,
     owner: String,
+    seat: Arc<Seat>,
 }
 
 /// A place that was taken, in some state of the store.
@@ -41,7 +46,14 @@ pub(super) enum Before {
     Somebody {
         length: usize,
     },
-    Key(Vec<u8>),
+    Key(Predecessor),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Predecessor {
+    pub(super) key: Vec<u8>,
+    /// When it was created: the same name may be taken again, behind us.
+    pub(super) revision: i64,
 }
 
 impl Place {
@@ -67,12 +79,22 @@ pub(super) enum Entered {
 }
 
 impl Line {
-    pub(super) fn new(key: &str, owner: &str) -> Line {
+    pub(super) fn new(key: &str, owner: &str, seat: Seat) -> Line {
         Line {
             prefix: line_prefix(key),
-            place: place_key(key, owner),
+            place: place_key(key, &seat.name()),
             owner: owner.to_owned(),
+            seat: Arc::new(seat),
         }
+    }
+
+    pub(super) fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    /// It is not known whether the place is free: no other attempt may have it.
+    pub(super) fn retire(&self) {
+        self.seat.retire();
     }
 
     /// A place at the end of the line, and how long the line is with it.
@@ -101,8 +123,11 @@ impl Line {
     }
 
     fn read_own(&self) -> TxnOp {
-        let options = GetOptions::new().with_keys_only();
-        TxnOp::get(self.place.as_str(), Some(options))
+        TxnOp::get(self.place.as_str(), None)
+    }
+
+    fn is_own(&self, place: &KeyValue) -> bool {
+        place.value() == self.owner.as_bytes()
     }
 
     fn read_length(&self) -> TxnOp {
@@ -130,7 +155,12 @@ impl Line {
             ] => (own, length, Some(mark)),
             _ => return Err(unusable(answer)),
         };
-        let own = own.kvs().first().map(KeyValue::create_revision);
+        let own = own.kvs().first();
+        if own.is_some_and(|own| !self.is_own(own)) {
+            self.retire();
+            return Err(Failure::NotDone("another attempt's place".to_owned()));
+        }
+        let own = own.map(KeyValue::create_revision);
         let Some(mark) = mark else {
             let revision = own.ok_or_else(|| unusable(answer))?;
             let before = match usize::try_from(length.count()) {
@@ -195,41 +225,48 @@ impl Line {
             async move { kv.get(prefix, Some(options)).await }
         });
         let line = answer.await?;
-        let as_of = line.header().map_or(0, |header| header.revision());
-        Ok(self.read_place(&line, as_of))
+        Ok(self.read_place(&line, revision))
     }
 
     /// From the last two of a line that ends with us.
-    fn read_place(&self, line: &GetResponse, as_of: i64) -> Option<Place> {
+    fn read_place(&self, line: &GetResponse, revision: i64) -> Option<Place> {
+        let as_of = line.header().map_or(0, |header| header.revision());
         let (own, before) = match line.kvs() {
             [own] => (own, None),
             [own, before] => (own, Some(before)),
             _ => return None,
         };
-        (own.key() == self.place.as_bytes()).then(|| Place {
-            revision: own.create_revision(),
-            before: before.map_or(Before::Nobody, |key| Before::Key(key.key().to_vec())),
+        let is_own = own.key() == self.place.as_bytes() && own.create_revision() == revision;
+        is_own.then(|| Place {
+            revision,
+            before: before.map_or(Before::Nobody, |before| {
+                Before::Key(Predecessor {
+                    key: before.key().to_vec(),
+                    revision: before.create_revision(),
+                })
+            }),
             as_of,
         })
     }
 
-    /// Whether a key that was there is still there, in a state that is not
-    /// older than this. Cheaper than a look at the line.
+    /// Whether one who stood before us still does, in a state that is not older
+    /// than this. Cheaper than a look at the line.
     pub(super) async fn is_there(
         &self,
         members: &Members,
-        key: &[u8],
+        before: &Predecessor,
         at_least: i64,
     ) -> Result<bool, Failure> {
-        let options = GetOptions::new().with_count_only();
+        let options = GetOptions::new().with_keys_only().with_serializable();
         let answer = members.ask(|wire| {
-            let (mut kv, key) = (wire.kv.clone(), key.to_vec());
-            let options = options.clone().with_serializable();
+            let (mut kv, key) = (wire.kv.clone(), before.key.clone());
+            let options = options.clone();
             async move { kv.get(key, Some(options)).await }
         });
         let answer = answer.await?;
         let as_of = answer.header().map_or(0, |header| header.revision());
-        Ok(as_of >= at_least && answer.count() > 0)
+        let is_same = |key: &KeyValue| key.create_revision() == before.revision;
+        Ok(as_of >= at_least && answer.kvs().first().is_some_and(is_same))
     }
 
     /// Deletes the place if it is there, and tells otherwise who holds the lock.
@@ -249,7 +286,7 @@ impl Line {
                     }
                     // It may have been an earlier one of our own requests.
                     let unanswered = earlier.filter(Failure::may_have_happened);
-                    return unanswered.map_or_else(|| first_in(&answer), Err);
+                    return unanswered.map_or_else(|| after_all(&answer), Err);
                 }
                 Err(failure) if !failure.is_of_the_member() => return Err(failure),
                 Err(failure) if failure.may_have_happened() => earlier = Some(failure),
@@ -260,9 +297,9 @@ impl Line {
     }
 
     fn leaving(&self) -> Txn {
-        let is_there = Compare::create_revision(self.place.as_str(), CompareOp::Greater, 0);
+        let is_ours = Compare::value(self.place.as_str(), CompareOp::Equal, self.owner.as_str());
         Txn::new()
-            .when([is_there])
+            .when([is_ours])
             .and_then([TxnOp::delete(self.place.as_str(), None)])
             .or_else([self.read_length()])
     }
@@ -280,19 +317,38 @@ impl Line {
         });
         let answer = answer.await?;
         let own = match operations(&answer)?.as_slice() {
-            [_line, TxnOpResponse::Get(own)] => own.kvs().first().cloned(),
+            [_line, TxnOpResponse::Get(own)] => {
+                let own = own.kvs().first();
+                own.filter(|own| self.is_own(own)).cloned()
+            }
             _ => return Err(unusable(&answer)),
         };
-        Ok((own, first_in(&answer)?))
+        Ok((own, after_all(&answer)?))
     }
 }
 
-/// What became of a lock whose place is gone.
-fn first_in(answer: &TxnResponse) -> Result<ReleaseOutcome, Failure> {
+/// What became of a lock in whose line one has no place any more.
+pub(super) async fn after(members: &Members, key: &str) -> Result<ReleaseOutcome, Failure> {
+    let answer = members.ask(|wire| {
+        let (mut kv, prefix) = (wire.kv.clone(), line_prefix(key));
+        let options = GetOptions::new().with_prefix().with_count_only();
+        async move { kv.get(prefix, Some(options)).await }
+    });
+    Ok(outcome(&answer.await?))
+}
+
+/// The same as part of a transaction.
+fn after_all(answer: &TxnResponse) -> Result<ReleaseOutcome, Failure> {
     match operations(answer)?.first() {
-        Some(TxnOpResponse::Get(length)) if length.count() > 0 => Ok(ReleaseOutcome::Superseded),
-        Some(TxnOpResponse::Get(_)) => Ok(ReleaseOutcome::Expired),
+        Some(TxnOpResponse::Get(length)) => Ok(outcome(length)),
         _ => Err(unusable(answer)),
+    }
+}
+
+fn outcome(length: &GetResponse) -> ReleaseOutcome {
+    match length.count() {
+        0 => ReleaseOutcome::Expired,
+        _ => ReleaseOutcome::Superseded,
     }
 }
 

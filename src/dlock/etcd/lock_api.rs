@@ -1,6 +1,7 @@
 use super::failure::Failure;
+use super::line;
 use super::members::Members;
-use super::names::{line_prefix, lock_name};
+use super::names::lock_name;
 use super::session::Session;
 use super::{EtcdSettings, connect_later};
 use crate::dlock::{
@@ -8,7 +9,7 @@ use crate::dlock::{
 };
 use crate::model::{FencingToken, ReleaseOutcome};
 use async_trait::async_trait;
-use etcd_client::{GetOptions, LockOptions};
+use etcd_client::LockOptions;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -93,20 +94,11 @@ impl EtcdLockApiBackend {
         })
     }
 
-    async fn is_held(&self, key: &str) -> Result<bool, Failure> {
-        let answer = self.members.ask(|wire| {
-            let (mut kv, prefix) = (wire.kv.clone(), line_prefix(key));
-            let options = GetOptions::new().with_prefix().with_count_only();
-            async move { kv.get(prefix, Some(options)).await }
-        });
-        Ok(answer.await?.count() > 0)
-    }
-
     async fn lock_if_free(&self, ask: Ask<'_>) -> Result<Attempt, Failure> {
         let busy = Attempt::Busy {
             retry_in: Duration::MAX,
         };
-        if self.is_held(ask.key).await? {
+        if line::after(&self.members, ask.key).await? == ReleaseOutcome::Superseded {
             return Ok(busy);
         }
         // Somebody may have come between: then this call would wait.
@@ -164,9 +156,9 @@ impl LockBackend for EtcdLockApiBackend {
         };
         let renewed = match confirmed {
             Ok(until) => Ok(RenewOutcome::Renewed { until }),
-            Err(Failure::LeaseGone) => match self.is_held(ask.key).await {
-                Ok(true) => Ok(RenewOutcome::Superseded),
-                Ok(false) => Ok(RenewOutcome::Expired),
+            Err(Failure::LeaseGone) => match line::after(&self.members, ask.key).await {
+                Ok(ReleaseOutcome::Superseded) => Ok(RenewOutcome::Superseded),
+                Ok(_) => Ok(RenewOutcome::Expired),
                 Err(failure) => Err(failure),
             },
             Err(failure) => Err(failure),
@@ -177,10 +169,7 @@ impl LockBackend for EtcdLockApiBackend {
     async fn release(&self, key: &str, owner: &str) -> Result<ReleaseOutcome, LockError> {
         let released = match self.end(owner).await {
             Ok(()) => Ok(ReleaseOutcome::Released),
-            Err(Failure::LeaseGone) => self.is_held(key).await.map(|is_held| match is_held {
-                true => ReleaseOutcome::Superseded,
-                false => ReleaseOutcome::Expired,
-            }),
+            Err(Failure::LeaseGone) => line::after(&self.members, key).await,
             Err(failure) => Err(failure),
         };
         released.map_err(|failure| self.error(key, LockProblem::from(failure)))

@@ -8,6 +8,7 @@ mod lock_api;
 mod members;
 mod names;
 mod presence;
+mod seats;
 mod session;
 mod standing;
 mod task;
@@ -24,7 +25,7 @@ use super::{
 use crate::model::ReleaseOutcome;
 use async_trait::async_trait;
 use entry::IfHeld;
-use line::{Before, Line};
+use line::Before;
 use members::Members;
 use standing::{Place, Standing};
 use std::sync::Arc;
@@ -35,7 +36,7 @@ use tokio::time::Instant;
 /// that all locks of this object share.
 ///
 /// Each attempt writes a key of its own under the lock's prefix, in one
-/// transaction that also tells who stands before it. Who stands first holds the
+/// transaction that also tells whether somebody stands before it. Who stands first holds the
 /// lock; everybody else watches the one key just before its own, so a release
 /// wakes exactly one waiter, in the order in which they came. The fencing token
 /// is the create revision of the holder's key: the cluster's revisions only
@@ -161,12 +162,17 @@ impl LockBackend for EtcdBackend {
     }
 
     async fn renew(&self, ask: Ask<'_>) -> Result<RenewOutcome, LockError> {
-        let renewed = self.standing.renew(Line::new(ask.key, ask.owner)).await;
+        let renewed = self.standing.renew(ask.key, ask.owner).await;
         renewed.map_err(|failure| self.error(ask.key, failure.into()))
     }
 
     async fn release(&self, key: &str, owner: &str) -> Result<ReleaseOutcome, LockError> {
-        let left = self.standing.leave(Line::new(key, owner)).await;
+        let left = self.standing.release(key, owner).await;
+        left.map_err(|failure| self.error(key, failure.into()))
+    }
+
+    async fn abandon(&self, key: &str, owner: &str) -> Result<(), LockError> {
+        let left = self.standing.abandon(owner).await;
         left.map_err(|failure| self.error(key, failure.into()))
     }
 }

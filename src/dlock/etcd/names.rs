@@ -15,9 +15,9 @@ pub(in crate::dlock) fn lock_name(key: &str) -> String {
     format!("{LOCKS}{}", escape(key))
 }
 
-/// The place of one attempt in the line for one lock.
-pub(super) fn place_key(key: &str, owner: &str) -> String {
-    format!("{}{owner}", line_prefix(key))
+/// A place in the line for one lock.
+pub(super) fn place_key(key: &str, seat: &str) -> String {
+    format!("{}{seat}", line_prefix(key))
 }
 
 /// Written by one session when it begins, and gone with it.
@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn a_place_says_which_lock_it_is_for() {
         for key in ["a", "a/b", "a%2Fb", "%25", "account 42 / ü"] {
-            let place = place_key(key, "owner");
+            let place = place_key(key, "seat");
             assert_eq!(lock_of(place.as_bytes()).as_deref(), Some(key));
         }
         assert_eq!(lock_of(b"/locks/a"), None);

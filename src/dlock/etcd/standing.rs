@@ -3,16 +3,17 @@ use super::debts::Debts;
 use super::entry::{self, IfHeld, NotEntered, place_gone};
 use super::failure::Failure;
 use super::follow_through::FollowThrough;
-use super::line::{self, Before, Line};
+use super::line::{self, Before, Line, Predecessor};
 use super::members::Members;
 use super::presence::Presence;
+use super::seats::Seats;
 use super::session::whole_seconds;
 use super::watches::{Stage, Watches};
 use crate::dlock::in_flight::in_background;
 use crate::dlock::{Ask, LockProblem, RenewOutcome};
 use crate::model::ReleaseOutcome;
 use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, MutexGuard, OnceLock};
 use std::time::Duration;
 use tokio::sync::{Mutex, oneshot};
 use tokio::time::{Instant, sleep};
@@ -25,6 +26,9 @@ pub(super) struct Standing {
     presences: Mutex<HashMap<i64, Arc<Presence>>>,
     watches: OnceLock<Watches>,
     arrivals: Arrivals,
+    seats: Arc<Seats>,
+    /// By owner.
+    taken: std::sync::Mutex<HashMap<String, Line>>,
     debts: Debts,
 }
 
@@ -45,6 +49,8 @@ impl Standing {
             presences: Mutex::default(),
             watches: OnceLock::new(),
             arrivals: Arrivals::default(),
+            seats: Seats::new(),
+            taken: std::sync::Mutex::default(),
             debts: Debts::default(),
         })
     }
@@ -66,7 +72,7 @@ impl Standing {
                 IfHeld::StandInLine => Some(self.arrivals.turn(ask.key).await),
                 IfHeld::ComeBack => None,
             };
-            let line = Line::new(ask.key, ask.owner);
+            let line = Line::new(ask.key, ask.owner, self.seats.take());
             let entered = self.enter_to_the_end(&presence, &line, if_held).await;
             match entered {
                 // A session that ended unnoticed: a new one knows nothing of that.
@@ -96,9 +102,16 @@ impl Standing {
         let (standing, presence, line) = (self.clone(), presence.clone(), line.clone());
         let entering = FollowThrough::new(async move {
             let entered = entry::enter(&standing.members, &presence, &line, if_held).await;
-            if let Err(NotEntered { in_doubt: true, .. }) = &entered {
-                let (members, presences) = (standing.members.clone(), vec![presence]);
-                standing.debts.owe(members, line.clone(), presences);
+            match &entered {
+                Ok(Some(_place)) => {
+                    let owner = line.owner().to_owned();
+                    standing.taken().insert(owner, line.clone());
+                }
+                Err(NotEntered { in_doubt: true, .. }) => {
+                    let members = standing.members.clone();
+                    standing.debts.owe(members, line.clone(), vec![presence]);
+                }
+                _ => {}
             }
             if let Err(Ok(Some(_place))) = tell.send(entered) {
                 let _or_owed = standing.leave(line).await;
@@ -124,10 +137,14 @@ impl Standing {
         }
     }
 
-    /// Waits until a key is gone, or may be. Returns the oldest state that
+    /// Waits until who stands before is gone, or may be. Returns the oldest state that
     /// shows it, where one is known.
-    async fn until_gone(&self, place: &Place, before: &[u8]) -> Result<Option<i64>, Failure> {
-        let mut watching = self.watches().watch(before.to_vec());
+    async fn until_gone(
+        &self,
+        place: &Place,
+        before: &Predecessor,
+    ) -> Result<Option<i64>, Failure> {
+        let mut watching = self.watches().watch(before.key.clone());
         loop {
             let stage = tokio::select! {
                 stage = watching.next() => stage,
@@ -169,9 +186,28 @@ impl Standing {
         }
     }
 
+    /// Gives a lock back, if this owner has a place in its line.
+    pub(super) async fn release(&self, key: &str, owner: &str) -> Result<ReleaseOutcome, Failure> {
+        match self.place_of(owner) {
+            Some(line) => self.leave(line).await,
+            None => line::after(&self.members, key).await,
+        }
+    }
+
+    /// Undoes what this owner began. A request for a place that is under way
+    /// finds out by itself that nobody waits for it.
+    pub(super) async fn abandon(&self, owner: &str) -> Result<(), Failure> {
+        match self.place_of(owner) {
+            Some(line) => self.leave(line).await.map(|_outcome| ()),
+            None => Ok(()),
+        }
+    }
+
     /// Leaves a line: now, or later if nobody answers now.
-    pub(super) async fn leave(&self, line: Line) -> Result<ReleaseOutcome, Failure> {
+    async fn leave(&self, line: Line) -> Result<ReleaseOutcome, Failure> {
         let left = line.leave(&self.members).await;
+        // Only from here on: who drops this future before will try again.
+        self.taken().remove(line.owner());
         if left.is_err() {
             let presences = self.presences.lock().await.values().cloned().collect();
             self.debts.owe(self.members.clone(), line, presences);
@@ -179,8 +215,11 @@ impl Standing {
         left
     }
 
-    pub(super) async fn renew(&self, line: Line) -> Result<RenewOutcome, Failure> {
-        let (own, instead) = line.state(&self.members).await?;
+    pub(super) async fn renew(&self, key: &str, owner: &str) -> Result<RenewOutcome, Failure> {
+        let (own, instead) = match self.place_of(owner) {
+            Some(line) => line.state(&self.members).await?,
+            None => (None, line::after(&self.members, key).await?),
+        };
         let Some(own) = own else {
             return Ok(match instead {
                 ReleaseOutcome::Superseded => RenewOutcome::Superseded,
@@ -230,6 +269,14 @@ impl Standing {
         let presence = Arc::new(Presence::open(self.members.clone(), ttl).await?);
         presences.insert(ttl_s, presence.clone());
         Ok(presence)
+    }
+
+    fn place_of(&self, owner: &str) -> Option<Line> {
+        self.taken().get(owner).cloned()
+    }
+
+    fn taken(&self) -> MutexGuard<'_, HashMap<String, Line>> {
+        self.taken.lock().expect("nobody panics while holding it")
     }
 
     fn watches(&self) -> &Watches {
