@@ -92,6 +92,11 @@ impl Line {
         &self.owner
     }
 
+    /// The key of the place.
+    pub(super) fn place(&self) -> &[u8] {
+        self.place.as_bytes()
+    }
+
     /// It is not known whether the place is free: no other attempt may have it.
     pub(super) fn retire(&self) {
         self.seat.retire();

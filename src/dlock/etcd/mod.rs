@@ -7,6 +7,7 @@ mod line;
 mod lock_api;
 mod members;
 mod names;
+mod places;
 mod presence;
 mod seats;
 mod session;
@@ -119,7 +120,10 @@ impl EtcdBackend {
         let entered = self.standing.enter(ask, IfHeld::StandInLine).await?;
         let mut place = entered.ok_or_else(|| LockProblem::BadAnswer("busy".to_owned()))?;
         match place.seen.before {
-            Before::Nobody => return self.grant(&place, asked_at),
+            Before::Nobody => {
+                self.standing.is_first(&place);
+                return self.grant(&place, asked_at);
+            }
             Before::Key(_) => {}
             Before::Somebody { length } => {
                 // Neither the holder nor we ourselves.
@@ -149,7 +153,10 @@ impl LockBackend for EtcdBackend {
         let asked_at = Instant::now();
         let entered = self.standing.enter(ask, IfHeld::ComeBack).await;
         let attempt = entered.and_then(|place| match place {
-            Some(place) => Ok(Attempt::Granted(self.grant(&place, asked_at)?)),
+            Some(place) => {
+                self.standing.is_first(&place);
+                Ok(Attempt::Granted(self.grant(&place, asked_at)?))
+            }
             None => Ok(Attempt::Busy {
                 retry_in: Duration::MAX,
             }),

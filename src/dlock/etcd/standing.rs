@@ -5,6 +5,7 @@ use super::failure::Failure;
 use super::follow_through::FollowThrough;
 use super::line::{self, Before, Line, Predecessor};
 use super::members::Members;
+use super::places::{End, Places};
 use super::presence::Presence;
 use super::seats::Seats;
 use super::session::whole_seconds;
@@ -13,10 +14,10 @@ use crate::dlock::in_flight::in_background;
 use crate::dlock::{Ask, LockProblem, RenewOutcome};
 use crate::model::ReleaseOutcome;
 use std::collections::HashMap;
-use std::sync::{Arc, MutexGuard, OnceLock};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tokio::sync::{Mutex, oneshot};
-use tokio::time::{Instant, sleep};
+use tokio::sync::{Mutex, oneshot, watch};
+use tokio::time::{Instant, sleep, timeout};
 
 /// How this process stands in lines: the sessions, the watches and the debts
 /// that its attempts share.
@@ -27,8 +28,7 @@ pub(super) struct Standing {
     watches: OnceLock<Watches>,
     arrivals: Arrivals,
     seats: Arc<Seats>,
-    /// By owner.
-    taken: std::sync::Mutex<HashMap<String, Line>>,
+    places: Places,
     debts: Debts,
 }
 
@@ -37,6 +37,16 @@ pub(super) struct Place {
     pub(super) presence: Arc<Presence>,
     line: Line,
     pub(super) seen: line::Place,
+}
+
+/// What is known about the one who stood before.
+enum Gone {
+    AndWasFirst,
+    /// A look is needed, at this state or a younger one; where none is known,
+    /// at the present one.
+    Perhaps {
+        look_at: Option<i64>,
+    },
 }
 
 /// Between two looks while no member answers.
@@ -50,7 +60,7 @@ impl Standing {
             watches: OnceLock::new(),
             arrivals: Arrivals::default(),
             seats: Seats::new(),
-            taken: std::sync::Mutex::default(),
+            places: Places::default(),
             debts: Debts::default(),
         })
     }
@@ -103,10 +113,7 @@ impl Standing {
         let entering = FollowThrough::new(async move {
             let entered = entry::enter(&standing.members, &presence, &line, if_held).await;
             match &entered {
-                Ok(Some(_place)) => {
-                    let owner = line.owner().to_owned();
-                    standing.taken().insert(owner, line.clone());
-                }
+                Ok(Some(place)) => standing.places.taken(&line, place.revision),
                 Err(NotEntered { in_doubt: true, .. }) => {
                     let members = standing.members.clone();
                     standing.debts.owe(members, line.clone(), vec![presence]);
@@ -122,46 +129,76 @@ impl Standing {
         entered.map_err(|not_entered| not_entered.failure)
     }
 
-    /// Waits until nobody stands before this place. Returns when the last look
-    /// began that showed it.
+    /// Waits until nobody stands before this place. Returns when it turned out
+    /// that nobody does.
     pub(super) async fn until_first(&self, place: &mut Place) -> Result<Instant, Failure> {
         let mut looked_at = Instant::now();
         loop {
-            let at_least = match &place.seen.before {
-                Before::Nobody => return Ok(looked_at),
-                Before::Somebody { .. } => Some(place.seen.as_of),
+            let gone = match &place.seen.before {
+                Before::Nobody => break,
+                Before::Somebody { .. } => Gone::Perhaps {
+                    look_at: Some(place.seen.as_of),
+                },
                 Before::Key(before) => self.until_gone(place, before).await?,
             };
             looked_at = Instant::now();
-            place.seen = self.look_patiently(place, at_least).await?;
+            match gone {
+                Gone::AndWasFirst => break,
+                Gone::Perhaps { look_at } => {
+                    place.seen = self.look_patiently(place, look_at).await?;
+                }
+            }
+        }
+        self.is_first(place);
+        Ok(looked_at)
+    }
+
+    /// Who stands at this place holds the lock.
+    pub(super) fn is_first(&self, place: &Place) {
+        self.places.is_first(place.line.owner());
+    }
+
+    /// Waits until who stands before is gone, or may be.
+    async fn until_gone(&self, place: &Place, before: &Predecessor) -> Result<Gone, Failure> {
+        let gone = async {
+            match self.places.end_of(before) {
+                Some(end) => self.until_left(end, place.presence.session.ttl()).await,
+                None => self.until_deleted(place, before).await,
+            }
+        };
+        tokio::select! {
+            gone = gone => Ok(gone),
+            () = place.presence.session.over() => Err(Failure::LeaseGone),
         }
     }
 
-    /// Waits until who stands before is gone, or may be. Returns the oldest state that
-    /// shows it, where one is known.
-    async fn until_gone(
-        &self,
-        place: &Place,
-        before: &Predecessor,
-    ) -> Result<Option<i64>, Failure> {
+    /// One of our own places: every way in which it ends is told here, but for
+    /// a stranger who deletes keys. Looking once in a TTL is enough for that.
+    async fn until_left(&self, mut end: watch::Receiver<End>, ttl: Duration) -> Gone {
+        match timeout(ttl, end.changed()).await {
+            Ok(Ok(())) => Gone::AndWasFirst,
+            Ok(Err(_)) | Err(_) => Gone::Perhaps { look_at: None },
+        }
+    }
+
+    /// The place of another process.
+    async fn until_deleted(&self, place: &Place, before: &Predecessor) -> Gone {
         let mut watching = self.watches().watch(before.key.clone());
         loop {
-            let stage = tokio::select! {
-                stage = watching.next() => stage,
-                () = place.presence.session.over() => return Err(Failure::LeaseGone),
-            };
-            match stage {
-                Stage::Asked => {}
-                Stage::Standing { since } if since <= place.seen.as_of => {}
+            let look_at = match watching.next().await {
+                Stage::Asked => continue,
                 Stage::Standing { since } => {
-                    let is_there = place.line.is_there(&self.members, before, since).await;
-                    if !is_there.unwrap_or(false) {
-                        return Ok(Some(since));
+                    let is_news = since > place.seen.as_of;
+                    let look = || place.line.is_there(&self.members, before, since);
+                    if !is_news || look().await.unwrap_or(false) {
+                        continue;
                     }
+                    Some(since)
                 }
-                Stage::Gone { at } => return Ok(Some(at)),
-                Stage::Broken => return Ok(None),
-            }
+                Stage::Gone { at } => Some(at),
+                Stage::Broken => None,
+            };
+            return Gone::Perhaps { look_at };
         }
     }
 
@@ -188,7 +225,7 @@ impl Standing {
 
     /// Gives a lock back, if this owner has a place in its line.
     pub(super) async fn release(&self, key: &str, owner: &str) -> Result<ReleaseOutcome, Failure> {
-        match self.place_of(owner) {
+        match self.places.line_of(owner) {
             Some(line) => self.leave(line).await,
             None => line::after(&self.members, key).await,
         }
@@ -197,7 +234,7 @@ impl Standing {
     /// Undoes what this owner began. A request for a place that is under way
     /// finds out by itself that nobody waits for it.
     pub(super) async fn abandon(&self, owner: &str) -> Result<(), Failure> {
-        match self.place_of(owner) {
+        match self.places.line_of(owner) {
             Some(line) => self.leave(line).await.map(|_outcome| ()),
             None => Ok(()),
         }
@@ -207,7 +244,7 @@ impl Standing {
     async fn leave(&self, line: Line) -> Result<ReleaseOutcome, Failure> {
         let left = line.leave(&self.members).await;
         // Only from here on: who drops this future before will try again.
-        self.taken().remove(line.owner());
+        self.places.left(line.owner(), left.as_ref().ok().copied());
         if left.is_err() {
             let presences = self.presences.lock().await.values().cloned().collect();
             self.debts.owe(self.members.clone(), line, presences);
@@ -216,7 +253,7 @@ impl Standing {
     }
 
     pub(super) async fn renew(&self, key: &str, owner: &str) -> Result<RenewOutcome, Failure> {
-        let (own, instead) = match self.place_of(owner) {
+        let (own, instead) = match self.places.line_of(owner) {
             Some(line) => line.state(&self.members).await?,
             None => (None, line::after(&self.members, key).await?),
         };
@@ -269,14 +306,6 @@ impl Standing {
         let presence = Arc::new(Presence::open(self.members.clone(), ttl).await?);
         presences.insert(ttl_s, presence.clone());
         Ok(presence)
-    }
-
-    fn place_of(&self, owner: &str) -> Option<Line> {
-        self.taken().get(owner).cloned()
-    }
-
-    fn taken(&self) -> MutexGuard<'_, HashMap<String, Line>> {
-        self.taken.lock().expect("nobody panics while holding it")
     }
 
     fn watches(&self) -> &Watches {
