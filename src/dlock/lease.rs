@@ -5,10 +5,11 @@ use super::{
 use crate::model::{FencingToken, ReleaseOutcome};
 use futures_util::future::BoxFuture;
 use std::fmt;
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use thiserror::Error;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// A lock that was granted, and how long its holder may believe in it.
@@ -28,8 +29,10 @@ pub struct Lease {
     token: FencingToken,
     ttl: Duration,
     acquired_at: Instant,
-    belief: watch::Sender<Belief>,
-    /// Where there is one, its deadline counts, and not the one above.
+    // Not a watch channel, which would cost more than all the rest of a lease.
+    belief: Mutex<Belief>,
+    believes_otherwise: Notify,
+    /// Where there is one, its deadline counts, and not that of `belief`.
     session: Option<watch::Receiver<Belief>>,
     settled: bool,
 }
@@ -57,7 +60,8 @@ impl Lease {
             token: grant.token,
             ttl: grant.ttl,
             acquired_at: grant.asked_at,
-            belief: watch::Sender::new(belief),
+            belief: Mutex::new(belief),
+            believes_otherwise: Notify::new(),
             session,
             settled: false,
         }
@@ -103,10 +107,11 @@ impl Lease {
     /// Completes when the lease is lost: at its deadline at the latest, earlier
     /// when a renewal or its session was told so.
     pub async fn lost(&self) -> LostReason {
-        let mut changes = self.belief.subscribe();
         let mut session = self.session.clone();
         loop {
-            changes.mark_unchanged();
+            // From here on, no change is missed.
+            let mut changed = pin!(self.believes_otherwise.notified());
+            changed.as_mut().enable();
             if let Some(session) = &mut session {
                 session.mark_unchanged();
             }
@@ -122,7 +127,7 @@ impl Lease {
                 }
             };
             tokio::select! {
-                _ = changes.changed() => {}
+                () = changed => {}
                 () = sleep_until(belief.deadline) => {}
                 changed = session_changed => {
                     if changed.is_err() {
@@ -135,7 +140,7 @@ impl Lease {
 
     /// What this hold and, where there is one, its session believe together.
     fn belief(&self) -> Belief {
-        let own = *self.belief.borrow();
+        let own = *self.own_belief();
         let Some(session) = &self.session else {
             return own;
         };
@@ -187,9 +192,8 @@ impl Lease {
             // A session moves its own deadline.
             return self.lost_reason().map_or(Ok(()), Err);
         }
-        let mut prolonged = Ok(());
-        self.belief
-            .send_modify(|belief| prolonged = belief.prolong(until));
+        let prolonged = self.own_belief().prolong(until);
+        self.believes_otherwise.notify_waiters();
         prolonged
     }
 
@@ -225,11 +229,12 @@ impl Lease {
     }
 
     fn mark_lost(&self, reason: LostReason) {
-        self.belief.send_if_modified(|belief| {
-            let first = belief.lost.is_none();
-            belief.lost.get_or_insert(reason);
-            first
-        });
+        self.own_belief().lost.get_or_insert(reason);
+        self.believes_otherwise.notify_waiters();
+    }
+
+    fn own_belief(&self) -> MutexGuard<'_, Belief> {
+        self.belief.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -256,7 +261,7 @@ impl fmt::Debug for Lease {
             .field("owner", &self.owner)
             .field("token", &self.token)
             .field("ttl", &self.ttl)
-            .field("belief", &*self.belief.borrow())
+            .field("belief", &*self.own_belief())
             .finish_non_exhaustive()
     }
 }

@@ -116,8 +116,11 @@ impl RedisLink {
         if let Some(open) = self.usable() {
             return Ok(open);
         }
+        // In a box: what connecting needs would otherwise be part of every
+        // request, and be allocated with each.
+        let connecting = Box::pin(self.connect());
         // The time limit includes the wait for somebody else who is connecting.
-        timeout(self.settings.connect_timeout, self.connect())
+        timeout(self.settings.connect_timeout, connecting)
             .await
             .map_err(|_| LockProblem::Unreachable("connecting took too long".to_owned()))?
     }

@@ -34,7 +34,9 @@ impl Lua {
         let by_hash = command("EVALSHA", &self.hash);
         match by_hash.query_async(connection).await {
             Err(error) if error.kind() == unknown => {
-                command("EVAL", self.code).query_async(connection).await
+                let whole = command("EVAL", self.code);
+                // In a box, because it is rare: no other request carries its weight.
+                Box::pin(whole.query_async(connection)).await
             }
             other => other,
         }
