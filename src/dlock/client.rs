@@ -67,34 +67,36 @@ impl LockClient {
         } = &*self.shared;
         let _waiting = metrics.waiting();
         let started_at = Instant::now();
-        let mut failed: Option<(Instant, LockProblem)> = None;
+        // When the last try came to an end, and what was wrong with it; nothing
+        // is wrong with a lock that somebody else holds.
+        let mut last_try: Option<(Instant, Option<LockProblem>)> = None;
         loop {
             let attempt = self.attempt(key, started_at, Patience::InLine);
-            let (retry_in, last) = match timeout_at(deadline, attempt).await {
+            let mut retry_in = None;
+            match timeout_at(deadline, attempt).await {
                 Ok(Ok(Outcome::Held(lease))) => return Ok(lease),
-                Ok(Ok(Outcome::Busy { retry_in })) => (Some(retry_in), None),
+                Ok(Ok(Outcome::Busy { retry_in: end })) => {
+                    retry_in = Some(end);
+                    last_try = Some((Instant::now(), None));
+                }
                 Ok(Err(error)) if error.problem.is_final() => return Err(error),
-                Ok(Err(error)) => {
-                    failed = Some((Instant::now(), error.problem.clone()));
-                    (None, Some(Box::new(error.problem)))
-                }
-                Err(_) if backend.line().is_some() => {
-                    // No answer means that it was not our turn, unless we
-                    // failed to get into the line a moment ago.
-                    let recent = failed.take().filter(|(at, _)| at.elapsed() < A_MOMENT);
-                    (None, recent.map(|(_, problem)| Box::new(problem)))
-                }
-                Err(_) => {
-                    let problem = LockProblem::NoAnswer("the deadline came first".to_owned());
-                    (None, Some(Box::new(problem)))
-                }
-            };
+                Ok(Err(error)) => last_try = Some((Instant::now(), Some(error.problem))),
+                Err(_) => {}
+            }
             let next_try = Instant::now() + wait.next(retry_in);
             if next_try >= deadline {
                 sleep_until(deadline).await;
                 metrics.acquire_timeouts.inc();
-                let waited = started_at.elapsed();
-                let problem = LockProblem::Timeout { waited, last };
+                let last = match last_try.filter(|(at, _)| at.elapsed() < A_MOMENT) {
+                    Some((_, problem)) => problem,
+                    // No answer for that long means that it was not our turn.
+                    None if backend.line().is_some() => None,
+                    None => Some(LockProblem::NoAnswer("the deadline came first".to_owned())),
+                };
+                let problem = LockProblem::Timeout {
+                    waited: started_at.elapsed(),
+                    last: last.map(Box::new),
+                };
                 return Err(backend.error(key, problem));
             }
             sleep_until(next_try).await;
