@@ -29,7 +29,7 @@ struct Shared {
     backend: Arc<dyn LockBackend>,
     ttl: Duration,
     wait: JitterWait,
-    metrics: LockMetrics,
+    metrics: Arc<LockMetrics>,
 }
 
 impl LockClient {
@@ -45,7 +45,7 @@ impl LockClient {
                 backend,
                 ttl,
                 wait: JitterWait::new(seed),
-                metrics,
+                metrics: Arc::new(metrics),
             }),
         })
     }

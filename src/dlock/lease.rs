@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 /// Dropping a lease releases it in the background, best effort.
 pub struct Lease {
     backend: Arc<dyn LockBackend>,
-    metrics: LockMetrics,
+    metrics: Arc<LockMetrics>,
     key: String,
     owner: String,
     token: FencingToken,
@@ -40,7 +40,7 @@ pub struct Lease {
 impl Lease {
     pub(super) fn new(
         backend: Arc<dyn LockBackend>,
-        metrics: LockMetrics,
+        metrics: Arc<LockMetrics>,
         key: String,
         owner: String,
         grant: Grant,

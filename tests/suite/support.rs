@@ -3,6 +3,7 @@
 
 mod command;
 mod docker;
+mod growing_tokens;
 mod home;
 mod read;
 mod said;
@@ -11,6 +12,7 @@ mod turn;
 
 pub use command::{Ended, Running, command, fencepost, offline, start};
 pub use docker::{Events, docker, docker_ok, owned_by};
+pub use growing_tokens::{times, tokens_only_grow};
 pub use home::{Home, copy_folder};
 pub use read::{await_row, json, rows, until};
 pub use servers::{

@@ -1,58 +1,28 @@
 //! The locks while members freeze, die and come back.
 
 use super::kit::*;
-use crate::support::{docker_alone, etcd_servers};
+use crate::support::{docker_alone, etcd_servers, tokens_only_grow};
 use fencepost::dlock::{LockClient, LostReason};
 use fencepost::model::ReleaseOutcome;
 use std::time::Duration;
-use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 
 /// An election takes one to two seconds; after that a session has to be alive.
 const TTL: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tokens_only_grow_while_single_members_restart() {
+async fn thousands_of_tokens_only_grow_while_single_members_restart() {
     let Some(_turn) = docker_alone() else { return };
-    let (locks, metrics) = locks(TTL);
-    let tasks = 20;
-    let grants_each = times(5_000, 1_000_000) / tasks;
-    let mut grants = tokio::task::JoinSet::new();
-    for _ in 0..tasks {
-        let locks = locks.clone();
-        grants.spawn(async move {
-            let key = unique_key();
-            let mut last = 0;
-            for _ in 0..grants_each {
-                let lease = locks.acquire(&key, Instant::now() + LONG).await.unwrap();
-                assert!(lease.fence().0 > last, "{} after {last}", lease.fence());
-                last = lease.fence().0;
-                lease.release().await;
-            }
-        });
-    }
-    // Each of the three in turn, once each at least a part of the grants is done.
-    for index in [leader().await, 0, 1, 2] {
-        let before = metrics.acquire_successes.get();
-        let enough = before + (grants_each * tasks / 10) as u64;
-        let until_enough = async {
-            while metrics.acquire_successes.get() < enough && !grants.is_empty() {
-                sleep(Duration::from_millis(10)).await;
-            }
-        };
-        timeout(10 * LONG, until_enough).await.unwrap();
-        spawn_blocking(move || {
+    // Sessions that know nothing of each other.
+    let clients = (0..3).map(|_| locks(TTL).0).collect();
+    let restart = |index: usize| -> Box<dyn FnOnce() + Send> {
+        Box::new(move || {
             etcd_servers()[index].stop();
             etcd_servers()[index].start();
         })
-        .await
-        .unwrap();
-    }
-    grants.join_all().await;
-    assert_eq!(
-        metrics.acquire_successes.get() as usize,
-        tasks * grants_each
-    );
+    };
+    let restarts = [leader().await, 0, 1, 2].map(restart);
+    tokens_only_grow(clients, restarts.into()).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

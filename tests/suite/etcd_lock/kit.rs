@@ -52,14 +52,6 @@ pub fn unique_key() -> String {
     format!("test-{}", Uuid::new_v4())
 }
 
-/// A larger number where somebody asked for a long test.
-pub fn times(normal: usize, soak: usize) -> usize {
-    match std::env::var_os("FENCEPOST_SOAK") {
-        Some(_) => soak,
-        None => normal,
-    }
-}
-
 /// A bystander's connection, past the library.
 pub async fn etcd() -> Client {
     Client::connect(members(), None).await.unwrap()

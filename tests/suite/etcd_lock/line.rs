@@ -1,7 +1,7 @@
 //! Standing in line: the order, the bound, and leaving it early.
 
 use super::kit::*;
-use crate::support::docker_shared;
+use crate::support::{docker_shared, times};
 use fencepost::dlock::{EtcdBackend, EtcdSettings, LockProblem};
 use fencepost::model::ReleaseOutcome;
 use std::sync::{Arc, Mutex};

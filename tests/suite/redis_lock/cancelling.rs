@@ -1,7 +1,7 @@
 //! Waits that are cancelled and leases that are dropped leave nothing behind.
 
 use super::kit::*;
-use crate::support::{docker_shared, redis_address};
+use crate::support::{docker_shared, redis_address, times};
 use fencepost::model::WaitPolicy;
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -12,9 +12,7 @@ const AT_ONCE: usize = 50;
 #[tokio::test]
 async fn a_thousand_cancelled_waits_and_dropped_leases_leave_no_key() {
     let Some(_turn) = docker_shared() else { return };
-    // `just soak` asks for more of the same.
-    let soak = std::env::var_os("FENCEPOST_SOAK").is_some();
-    let cancellations = if soak { 10_000 } else { 1_000 };
+    let cancellations = times(1_000, 10_000);
     for wait in WaitPolicy::ALL {
         cancel(wait, cancellations).await;
     }

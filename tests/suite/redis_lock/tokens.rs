@@ -1,11 +1,12 @@
 //! What tokens rest on: the counter's memory, and the floor below it.
 
 use super::kit::*;
-use crate::support::{docker_shared, own_durable_redis, own_redis};
+use crate::support::{docker_shared, own_durable_redis, own_redis, tokens_only_grow};
 use fencepost::dlock::{LockClient, RedisSettings};
 use fencepost::model::{FenceFloor, FencingToken, WaitPolicy};
 use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
+use std::sync::Arc;
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
@@ -39,17 +40,21 @@ async fn a_server_that_forgets_everything_sets_tokens_back_unless_there_is_a_flo
     }
 }
 
-#[tokio::test]
-async fn an_append_only_file_keeps_tokens_growing_over_a_restart() {
+#[tokio::test(flavor = "multi_thread")]
+async fn thousands_of_tokens_only_grow_while_a_server_with_an_append_only_file_is_restarted() {
     let Some(_turn) = docker_shared() else { return };
-    let server = own_durable_redis();
-    let (locks, _) = locks_at(&server.address, RedisSettings::default(), LONG);
-    let key = unique_key();
-    let before = next(&locks, &key).await;
-    server.stop();
-    server.start();
-    let after = next(&locks, &key).await;
-    assert!(before < after, "{before} {after}");
+    let server = Arc::new(own_durable_redis());
+    let clients =
+        WaitPolicy::ALL.map(|wait| locks_at(&server.address, waiting_by(wait), 2 * SECOND).0);
+    let restart = |_| -> Box<dyn FnOnce() + Send> {
+        let server = server.clone();
+        Box::new(move || {
+            server.stop();
+            server.start();
+        })
+    };
+    // On each key the three ways to wait take turns: they share the counter.
+    tokens_only_grow(clients.into(), (0..3).map(restart).collect()).await;
 }
 
 #[tokio::test]

@@ -1,12 +1,9 @@
 //! Tokens of five nodes: that they only grow, and what happens otherwise.
 
 use super::kit::*;
-use crate::support::{docker_alone, docker_shared, redlock_servers};
-use fencepost::dlock::{LockClient, LockProblem, TokenScheme};
+use crate::support::{docker_alone, docker_shared, redlock_servers, tokens_only_grow};
+use fencepost::dlock::{LockProblem, TokenScheme};
 use fencepost::model::ReleaseOutcome;
-use std::sync::Arc;
-use tokio::sync::watch;
-use tokio::time::Instant;
 
 /// Without any fault: who is asked first and who is busy is enough.
 const QUORUMS: [[usize; 3]; 5] = [[0, 1, 2], [0, 3, 4], [0, 1, 2], [0, 3, 4], [1, 2, 3]];
@@ -109,46 +106,17 @@ async fn tokens_go_on_growing_after_every_node_was_restarted() {
     assert!(second.fence() > first.fence());
 }
 
-const KEYS: usize = 20;
-const RESTARTS: usize = 10;
-
 #[tokio::test(flavor = "multi_thread")]
 async fn thousands_of_tokens_only_grow_while_nodes_are_restarted() {
     let Some(_turn) = docker_alone() else { return };
-    let soak = std::env::var_os("FENCEPOST_SOAK").is_some();
-    let wanted = if soak { 1_000_000 } else { 5_000 };
-    // Clients that know nothing of each other take turns on each key.
-    let clients: Arc<[LockClient]> = (0..3).map(|_| locks(2 * SECOND)).collect();
-    let granted = watch::Sender::new(0);
-    let mut chains = tokio::task::JoinSet::new();
-    for _ in 0..KEYS {
-        let (clients, granted) = (clients.clone(), granted.clone());
-        chains.spawn(async move {
-            let key = unique_key();
-            let mut last = 0;
-            for turn in 0..wanted / KEYS {
-                let locks = &clients[turn % clients.len()];
-                let lease = locks.acquire(&key, Instant::now() + LONG).await.unwrap();
-                assert!(lease.fence().0 > last, "{} after {last}", lease.fence());
-                last = lease.fence().0;
-                lease.release().await;
-                granted.send_modify(|granted| *granted += 1);
-            }
-        });
-    }
-    let mut progress = granted.subscribe();
-    let restarting = async {
-        for restart in 1..=RESTARTS {
-            let enough = |granted: &usize| *granted >= wanted / (RESTARTS + 1) * restart;
-            progress.wait_for(enough).await.unwrap();
-            let restarted = tokio::task::spawn_blocking(move || {
-                let server = &redlock_servers()[restart % 5];
-                server.stop();
-                server.start();
-            });
-            restarted.await.unwrap();
-        }
+    // Clients that know nothing of each other.
+    let clients = (0..3).map(|_| locks(2 * SECOND)).collect();
+    let restart = |number: usize| -> Box<dyn FnOnce() + Send> {
+        Box::new(move || {
+            let server = &redlock_servers()[number % 5];
+            server.stop();
+            server.start();
+        })
     };
-    tokio::join!(restarting, chains.join_all());
-    assert_eq!(*granted.borrow(), wanted);
+    tokens_only_grow(clients, (0..10).map(restart).collect()).await;
 }

@@ -1,0 +1,61 @@
+//! The one promise that every backend makes: tokens grow, whatever happens to
+//! single servers.
+
+use fencepost::dlock::LockClient;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::Instant;
+use uuid::Uuid;
+
+const KEYS: usize = 20;
+/// Longer than any restart takes, with elections and TTLs that run out.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A larger number where somebody asked for a long test: `just soak-locks`.
+pub fn times(normal: usize, soak: usize) -> usize {
+    match std::env::var_os("FENCEPOST_SOAK") {
+        Some(_) => soak,
+        None => normal,
+    }
+}
+
+/// Grants on many keys at once, with the clients taking turns on each, and the
+/// restarts spread over them.
+pub async fn tokens_only_grow(clients: Vec<LockClient>, restarts: Vec<Box<dyn FnOnce() + Send>>) {
+    let wanted = times(5_000, 1_000_000);
+    let clients: Arc<[LockClient]> = clients.into();
+    let granted = watch::Sender::new(0);
+    let mut chains = JoinSet::new();
+    for _ in 0..KEYS {
+        let (clients, granted) = (clients.clone(), granted.clone());
+        chains.spawn(async move {
+            let key = format!("test-{}", Uuid::new_v4());
+            let mut last = 0;
+            for turn in 0..wanted / KEYS {
+                let locks = &clients[turn % clients.len()];
+                let lease = locks
+                    .acquire(&key, Instant::now() + PATIENCE)
+                    .await
+                    .unwrap();
+                assert!(lease.fence().0 > last, "{} after {last}", lease.fence());
+                last = lease.fence().0;
+                // Not always answered: a server may be gone just then.
+                lease.release().await;
+                granted.send_modify(|granted| *granted += 1);
+            }
+        });
+    }
+    let mut progress = granted.subscribe();
+    let step = wanted / (restarts.len() + 1);
+    let restarting = async {
+        for (number, restart) in restarts.into_iter().enumerate() {
+            let enough = |granted: &usize| *granted >= step * (number + 1);
+            progress.wait_for(enough).await.unwrap();
+            spawn_blocking(restart).await.unwrap();
+        }
+    };
+    tokio::join!(restarting, chains.join_all());
+    assert_eq!(*granted.borrow(), wanted);
+}
