@@ -1,7 +1,11 @@
 use super::TopologyFacts;
 use super::draft::Draft;
-use crate::model::{Gate, ReleaseStyle};
+use crate::model::{Gate, LockServers, ReleaseStyle};
 use crate::yaml::Report;
+use std::time::Duration;
+
+/// With etcd's own heartbeats and elections.
+const SHORTEST_ETCD_LEASE: Duration = Duration::from_secs(2);
 
 /// What the lock's own options exclude.
 pub fn check(draft: &Draft, report: &mut Report) {
@@ -13,6 +17,14 @@ pub fn check(draft: &Draft, report: &mut Report) {
         && let Some(place) = lock.place_of(field)
     {
         report.add(place, reason);
+    }
+    if let Some(ttl) = &lock.ttl
+        && options.backend.servers() == LockServers::Etcd
+        && (ttl.value < SHORTEST_ETCD_LEASE || ttl.value.subsec_nanos() > 0)
+    {
+        // The cluster would grant more than the scenario counts on.
+        let message = "etcd counts leases in whole seconds, and grants at least 2s";
+        report.add(ttl.place, message);
     }
     if options.release == ReleaseStyle::UnsafeGetThenDel {
         return;

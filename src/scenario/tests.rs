@@ -88,6 +88,11 @@ fn names_that_do_not_exist_are_refused() {
         "the topology `redis` has one Redis, and `etcd` needs an etcd cluster",
     );
     refused(
+        "backend: redis, ttl: 2s",
+        "backend: etcd, ttl: 2500ms",
+        "etcd counts leases in whole seconds",
+    );
+    refused(
         "backend: redis",
         "backend: redis, wait: queu",
         "unknown way to wait `queu`; did you mean `queue`?",
