@@ -9,13 +9,13 @@ mod line;
 mod observer;
 mod strangers;
 
-use crate::support::docker_shared;
+use crate::support::{contenders_exclude_each_other, docker_shared};
 use fencepost::dlock::{LockBackend, LockError, LockProblem, LostReason, RenewError, keep_renewed};
 use fencepost::model::ReleaseOutcome;
 use kit::*;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 #[tokio::test]
 async fn contenders_of_one_and_of_two_sessions_exclude_each_other() {
@@ -24,26 +24,8 @@ async fn contenders_of_one_and_of_two_sessions_exclude_each_other() {
         [backend() as Arc<dyn LockBackend>, backend()],
         [api_backend(), api_backend()],
     ] {
-        let key = unique_key();
-        let mut contenders = tokio::task::JoinSet::new();
-        for n in 0..20 {
-            let (locks, _) = locks_of(backends[n % 2].clone(), LONG);
-            let key = key.clone();
-            contenders.spawn(async move {
-                let lease = locks.acquire(&key, soon()).await.unwrap();
-                let from = Instant::now();
-                sleep(Duration::from_millis(5)).await;
-                let hold = (from, Instant::now(), lease.fence());
-                assert_eq!(lease.release().await, ReleaseOutcome::Released);
-                hold
-            });
-        }
-        let mut holds = contenders.join_all().await;
-        holds.sort_by_key(|(from, ..)| *from);
-        for pair in holds.windows(2) {
-            assert!(pair[0].1 <= pair[1].0, "two holds overlap");
-            assert!(pair[0].2 < pair[1].2, "an older token came later");
-        }
+        let client = |n: usize| locks_of(backends[n % 2].clone(), LONG).0;
+        contenders_exclude_each_other(&unique_key(), (0..20).map(client).collect()).await;
     }
 }
 

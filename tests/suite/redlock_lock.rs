@@ -5,7 +5,7 @@ mod faults;
 mod kit;
 mod tokens;
 
-use crate::support::{docker_shared, times};
+use crate::support::{contenders_exclude_each_other, docker_shared, times};
 use fencepost::dlock::{
     LockError, LockProblem, LostReason, RedlockBackend, RedlockSettings, RenewError, TokenScheme,
     keep_renewed,
@@ -13,32 +13,13 @@ use fencepost::dlock::{
 use fencepost::model::ReleaseOutcome;
 use kit::*;
 use std::time::Duration;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 #[tokio::test]
 async fn contenders_exclude_each_other_and_all_get_through() {
     let Some(_turn) = docker_shared() else { return };
-    let key = unique_key();
-    let mut contenders = tokio::task::JoinSet::new();
-    for _ in 0..10 {
-        let locks = locks(LONG);
-        let key = key.clone();
-        contenders.spawn(async move {
-            let lease = locks.acquire(&key, Instant::now() + 20 * SECOND).await;
-            let lease = lease.unwrap();
-            let from = Instant::now();
-            sleep(Duration::from_millis(5)).await;
-            let hold = (from, Instant::now(), lease.fence());
-            assert_eq!(lease.release().await, ReleaseOutcome::Released);
-            hold
-        });
-    }
-    let mut holds = contenders.join_all().await;
-    holds.sort_by_key(|(from, ..)| *from);
-    for pair in holds.windows(2) {
-        assert!(pair[0].1 <= pair[1].0, "two holds overlap");
-        assert!(pair[0].2 < pair[1].2, "an older token came later");
-    }
+    let clients = (0..10).map(|_| locks(LONG)).collect();
+    contenders_exclude_each_other(&unique_key(), clients).await;
 }
 
 #[tokio::test]

@@ -3,22 +3,24 @@
 
 mod command;
 mod docker;
-mod growing_tokens;
 mod home;
+mod promises;
 mod read;
 mod said;
 mod servers;
+mod stranger;
 mod turn;
 
 pub use command::{Ended, Running, command, fencepost, offline, start};
 pub use docker::{Events, docker, docker_ok, owned_by};
-pub use growing_tokens::{times, tokens_only_grow};
 pub use home::{Home, copy_folder};
+pub use promises::{contenders_exclude_each_other, times, tokens_only_grow};
 pub use read::{await_row, json, rows, until};
 pub use servers::{
     Server, etcd_servers, own_durable_redis, own_redis, redis_address, redis_container,
     redlock_servers, start_together,
 };
+pub use stranger::stranger;
 pub use turn::{docker_alone, docker_shared, skip};
 
 use std::path::PathBuf;

@@ -1,13 +1,13 @@
 //! Servers that are not there, never answer, or are no etcd at all.
 
 use super::kit::*;
+use crate::support::stranger;
 use fencepost::dlock::{
     EtcdBackend, EtcdLockApiBackend, EtcdSettings, LockBackend, LockError, LockProblem,
 };
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep, timeout};
 
 #[tokio::test]
@@ -25,7 +25,7 @@ async fn servers_that_are_not_there_are_an_error_by_the_deadline() {
 
 #[tokio::test]
 async fn servers_that_never_answer_are_an_error_by_the_deadline() {
-    let address = server(|stream| async move {
+    let address = stranger(|stream| async move {
         sleep(LONG).await;
         drop(stream);
     })
@@ -42,7 +42,7 @@ async fn servers_that_never_answer_are_an_error_by_the_deadline() {
 
 #[tokio::test]
 async fn servers_that_talk_nonsense_are_an_error_by_the_deadline() {
-    let address = server(|mut stream| async move {
+    let address = stranger(|mut stream| async move {
         let mut bytes = [0; 1_024];
         while stream.read(&mut bytes).await.is_ok_and(|length| length > 0) {
             let nonsense = b"HTTP/1.1 200 OK\r\n\r\nhello, I am no lock server\r\n";
@@ -99,17 +99,4 @@ async fn acquire_from(members: &[&str]) -> Vec<LockError> {
         errors.push(error);
     }
     errors
-}
-
-async fn server<F: Future<Output = ()> + Send + 'static>(
-    mut serve: impl FnMut(TcpStream) -> F + Send + 'static,
-) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(serve(stream));
-        }
-    });
-    address
 }

@@ -1,7 +1,7 @@
 //! The lock when the way to its server is slow, cut, closed or leads nowhere.
 
 use super::kit::*;
-use crate::support::{docker_alone, docker_shared, redis_address};
+use crate::support::{docker_alone, docker_shared, redis_address, stranger};
 use fencepost::dlock::{
     LockClient, LockError, LockMetrics, LockProblem, LockSettings, LostReason, keep_renewed,
 };
@@ -9,7 +9,7 @@ use fencepost::model::{ReleaseOutcome, WaitPolicy};
 use redis::AsyncCommands;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -82,7 +82,7 @@ async fn a_server_that_is_not_there_is_an_error_by_the_deadline() {
 #[tokio::test]
 async fn a_server_that_talks_nonsense_is_an_error_by_the_deadline() {
     let Some(_turn) = docker_shared() else { return };
-    let address = server(|mut stream| async move {
+    let address = stranger(|mut stream| async move {
         // Longer than one line, so that no command is left without its nonsense.
         for _ in 0..1_000 {
             if stream
@@ -111,7 +111,7 @@ async fn a_server_that_talks_nonsense_is_an_error_by_the_deadline() {
 #[tokio::test]
 async fn a_server_that_never_answers_is_an_error_by_the_deadline() {
     let Some(_turn) = docker_shared() else { return };
-    let address = server(|stream| async move {
+    let address = stranger(|stream| async move {
         sleep(LONG).await;
         drop(stream);
     })
@@ -133,23 +133,10 @@ async fn acquire_from(address: &str, wait: WaitPolicy) -> LockError {
     error
 }
 
-async fn server<F: Future<Output = ()> + Send + 'static>(
-    mut serve: impl FnMut(TcpStream) -> F + Send + 'static,
-) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    tokio::spawn(async move {
-        while let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(serve(stream));
-        }
-    });
-    address
-}
-
 /// Passes everything on until it is cut; after that the connection stands, and
 /// nothing comes through.
 async fn proxy(cut: CancellationToken) -> String {
-    server(move |mut client| {
+    stranger(move |mut client| {
         let cut = cut.clone();
         async move {
             let mut redis = TcpStream::connect(redis_address()).await.unwrap();
@@ -164,7 +151,7 @@ async fn proxy(cut: CancellationToken) -> String {
 
 /// Passes questions on at once and holds each answer back.
 async fn slow_proxy(delay: Duration) -> String {
-    server(move |mut client| async move {
+    stranger(move |mut client| async move {
         let mut redis = TcpStream::connect(redis_address()).await.unwrap();
         let (mut from_client, mut to_client) = client.split();
         let (mut from_redis, mut to_redis) = redis.split();
@@ -190,7 +177,7 @@ async fn slow_proxy(delay: Duration) -> String {
 
 /// Closes the connections that stand when it is cut, and takes new ones.
 async fn closing_proxy(cut: CancellationToken) -> String {
-    server(move |mut client| {
+    stranger(move |mut client| {
         let cut = cut.clone();
         let only_old = !cut.is_cancelled();
         async move {

@@ -1,39 +1,21 @@
 //! Waiting for a lock that is held, in each of the three ways.
 
 use super::kit::*;
-use crate::support::{docker_alone, docker_shared, redis_address};
+use crate::support::{contenders_exclude_each_other, docker_alone, docker_shared, redis_address};
 use fencepost::dlock::LockProblem;
 use fencepost::model::{FencingToken, ReleaseOutcome, WaitPolicy};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 #[tokio::test]
 async fn contenders_exclude_each_other_and_all_get_through() {
     let Some(_turn) = docker_shared() else { return };
     for wait in WaitPolicy::ALL {
         let key = unique_key();
-        let mut contenders = JoinSet::new();
-        for _ in 0..10 {
-            let (locks, _) = locks_at(&redis_address(), waiting_by(wait), LONG);
-            let key = key.clone();
-            contenders.spawn(async move {
-                let lease = locks.acquire(&key, Instant::now() + 10 * SECOND).await;
-                let lease = lease.unwrap();
-                let from = Instant::now();
-                sleep(Duration::from_millis(5)).await;
-                let hold = (from, Instant::now(), lease.fence());
-                assert_eq!(lease.release().await, ReleaseOutcome::Released);
-                hold
-            });
-        }
-        let mut holds = contenders.join_all().await;
-        holds.sort_by_key(|(from, ..)| *from);
-        for pair in holds.windows(2) {
-            assert!(pair[0].1 <= pair[1].0, "{wait}: two holds overlap");
-            assert!(pair[0].2 < pair[1].2, "{wait}: an older token came later");
-        }
+        let client = |_| locks_at(&redis_address(), waiting_by(wait), LONG).0;
+        contenders_exclude_each_other(&key, (0..10).map(client).collect()).await;
         until_nothing_left(&mut redis_connection().await, &key).await;
     }
 }

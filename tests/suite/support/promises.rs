@@ -1,12 +1,13 @@
-//! The one promise that every backend makes: tokens grow, whatever happens to
-//! single servers.
+//! What every backend promises: one holder at a time, and tokens that grow,
+//! whatever happens to single servers.
 
 use fencepost::dlock::LockClient;
+use fencepost::model::ReleaseOutcome;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{JoinSet, spawn_blocking};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 const KEYS: usize = 20;
@@ -18,6 +19,30 @@ pub fn times(normal: usize, soak: usize) -> usize {
     match std::env::var_os("FENCEPOST_SOAK") {
         Some(_) => soak,
         None => normal,
+    }
+}
+
+/// Everybody wants one key once; as long as nobody is paused, no two hold it at
+/// the same time.
+pub async fn contenders_exclude_each_other(key: &str, clients: Vec<LockClient>) {
+    let mut contenders = JoinSet::new();
+    for locks in clients {
+        let key = key.to_owned();
+        contenders.spawn(async move {
+            let lease = locks.acquire(&key, Instant::now() + PATIENCE).await;
+            let lease = lease.unwrap();
+            let from = Instant::now();
+            sleep(Duration::from_millis(5)).await;
+            let hold = (from, Instant::now(), lease.fence());
+            assert_eq!(lease.release().await, ReleaseOutcome::Released);
+            hold
+        });
+    }
+    let mut holds = contenders.join_all().await;
+    holds.sort_by_key(|(from, ..)| *from);
+    for pair in holds.windows(2) {
+        assert!(pair[0].1 <= pair[1].0, "two holds overlap");
+        assert!(pair[0].2 < pair[1].2, "an older token came later");
     }
 }
 
