@@ -8,7 +8,10 @@ use std::path::Path;
 #[test]
 fn on_redlock_and_on_etcd_the_fence_is_what_saves_the_resource() {
     let Some(_turn) = docker_alone() else { return };
-    for (backend, nodes) in [("redlock", 5), ("etcd", 3)] {
+    for backend in ["redlock", "etcd"] {
+        // A majority of the five, and all of the three. A node to which the
+        // holder was still connecting when the majority had answered is not asked.
+        let nodes = 3;
         let name = format!("pause-gt-ttl-{backend}");
         let results = fresh_folder(&name);
         let ended = run(None, &name, &results).expect_code(0);
@@ -20,8 +23,8 @@ fn on_redlock_and_on_etcd_the_fence_is_what_saves_the_resource() {
             assert_eq!(stable["doubts"], serde_json::json!([]), "{name}");
             let locks = rows(&latest.join(case).join("locks.jsonl"));
             let seen = |event: &str| seen_on(&locks, event);
-            assert_eq!(seen("granted"), nodes, "{name}: {locks:#?}");
-            assert_eq!(seen("expired"), nodes, "{name}: {locks:#?}");
+            assert!(seen("granted") >= nodes, "{name}: {locks:#?}");
+            assert!(seen("expired") >= nodes, "{name}: {locks:#?}");
         }
     }
 }
