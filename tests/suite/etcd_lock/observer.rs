@@ -4,7 +4,7 @@ use super::kit::*;
 use crate::support::docker_shared;
 use fencepost::dlock::{LockProblem, observe_etcd};
 use fencepost::model::{LockEvent, LockEventKind, ReleaseOutcome};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -28,6 +28,9 @@ async fn an_observer_sees_the_lock_go_from_hand_to_hand() {
         assert_eq!(first.release().await, ReleaseOutcome::Released);
         let second = second.await.unwrap();
         let (b, t2) = (Some(second.owner().to_owned()), Some(second.fence()));
+        // It asks for the lease when it sees the release, so that one has to
+        // live until then.
+        observer.until_told(&key, LockEventKind::Released).await;
         let session = line(&etcd, &key).await[0].lease();
         etcd.lease_client().revoke(session).await.unwrap();
         // What happened before the stop is still told after it.
@@ -107,7 +110,8 @@ async fn an_observer_without_a_server_says_so() {
 
 struct Observer {
     stop: CancellationToken,
-    rows: JoinHandle<Vec<LockEvent>>,
+    rows: watch::Receiver<Vec<LockEvent>>,
+    observing: JoinHandle<()>,
 }
 
 impl Observer {
@@ -117,28 +121,39 @@ impl Observer {
         let stop = CancellationToken::new();
         let asked_to_stop = stop.clone();
         let address = address.to_owned();
-        let rows = tokio::spawn(async move {
+        let (send_rows, rows) = watch::channel(Vec::new());
+        let observing = tokio::spawn(async move {
             let observing = observe_etcd(&address, "etcd-1", tx, ready_tx, asked_to_stop);
             let collecting = async {
-                let mut rows = Vec::new();
                 while let Some(row) = rx.recv().await {
-                    rows.push(row);
+                    send_rows.send_modify(|rows: &mut Vec<LockEvent>| rows.push(row));
                 }
-                rows
             };
-            let (observed, rows) = tokio::join!(observing, collecting);
+            let (observed, ()) = tokio::join!(observing, collecting);
             observed.unwrap();
-            rows
         });
         let version = timeout(5 * SECOND, ready_rx).await.unwrap().unwrap();
         assert!(version.starts_with("3.5."), "{version}");
-        Observer { stop, rows }
+        Observer {
+            stop,
+            rows,
+            observing,
+        }
+    }
+
+    async fn until_told(&self, key: &str, kind: LockEventKind) {
+        let mut rows = self.rows.clone();
+        let is_it = |row: &LockEvent| row.key == key && row.kind == kind;
+        let told = rows.wait_for(|rows| rows.iter().any(is_it));
+        let told = timeout(10 * SECOND, told).await;
+        assert!(matches!(told, Ok(Ok(_))), "no {kind:?} of {key}");
     }
 
     /// The rows of one key: other tests use the same cluster.
     async fn stop(self, key: &str) -> Vec<LockEvent> {
         self.stop.cancel();
-        let rows = timeout(10 * SECOND, self.rows).await.unwrap().unwrap();
-        rows.into_iter().filter(|row| row.key == key).collect()
+        timeout(10 * SECOND, self.observing).await.unwrap().unwrap();
+        let rows = self.rows.borrow();
+        rows.iter().filter(|row| row.key == key).cloned().collect()
     }
 }
