@@ -12,7 +12,6 @@ mod presence;
 mod seats;
 mod session;
 mod standing;
-mod task;
 mod watches;
 
 pub(super) use failure::Failure;

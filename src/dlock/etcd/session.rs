@@ -1,11 +1,12 @@
 use super::failure::Failure;
 use super::members::Members;
-use super::task::Owned;
+use crate::dlock::watchdog::about_a_third;
 use crate::dlock::{Belief, LostReason};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::task::AbortOnDropHandle;
 
 /// A lease at the cluster that is kept alive for as long as this is kept, and
 /// what this process may believe about it.
@@ -17,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 /// Dropped, it is not prolonged any more and runs out by itself.
 pub(super) struct Session {
     shared: Arc<Shared>,
-    _beats: Owned,
+    _beats: AbortOnDropHandle<()>,
 }
 
 struct Shared {
@@ -26,9 +27,6 @@ struct Shared {
     ttl: Duration,
     belief: watch::Sender<Belief>,
 }
-
-/// Of a third of the TTL: sessions that began together should not ask together.
-const JITTER_PERCENT: std::ops::RangeInclusive<u32> = 85..=100;
 
 impl Session {
     pub(super) async fn open(members: Arc<Members>, ttl: Duration) -> Result<Session, Failure> {
@@ -56,7 +54,7 @@ impl Session {
             belief: watch::Sender::new(Belief::until(asked_at + ttl)),
         });
         Ok(Session {
-            _beats: Owned::spawn(keep_alive(shared.clone(), asked_at)),
+            _beats: AbortOnDropHandle::new(tokio::spawn(keep_alive(shared.clone(), asked_at))),
             shared,
         })
     }
@@ -169,8 +167,7 @@ impl Shared {
 async fn keep_alive(shared: Arc<Shared>, mut confirmed_at: Instant) {
     let soon = shared.ttl / 20;
     loop {
-        let third = shared.ttl / 3 * fastrand::u32(JITTER_PERCENT) / 100;
-        let mut next = confirmed_at + third;
+        let mut next = confirmed_at + about_a_third(shared.ttl);
         loop {
             tokio::select! {
                 () = shared.over() => return,

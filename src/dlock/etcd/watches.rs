@@ -1,6 +1,5 @@
 use super::failure::Failure;
 use super::members::{Members, Wire};
-use super::task::Owned;
 use etcd_client::{
     Event, WatchFilterType, WatchOptions, WatchRequestSender, WatchResponse, WatchResponseStream,
 };
@@ -9,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
+use tokio_util::task::AbortOnDropHandle;
 
 /// Waits for keys to be deleted: one stream to the preferred member for all
 /// who wait in this process.
@@ -19,8 +19,8 @@ use tokio::time::{sleep, timeout};
 /// waits looks for itself what happened before.
 pub(super) struct Watches {
     shared: Arc<Shared>,
-    _stream: Owned,
-    _probe: Owned,
+    _stream: AbortOnDropHandle<()>,
+    _probe: AbortOnDropHandle<()>,
 }
 
 /// How far a watch has come.
@@ -76,8 +76,11 @@ impl Watches {
     pub(super) fn start(members: Arc<Members>) -> Watches {
         let shared = Arc::new(Shared::default());
         Watches {
-            _stream: Owned::spawn(serve_all(members.clone(), shared.clone())),
-            _probe: Owned::spawn(probe(members, shared.clone())),
+            _stream: AbortOnDropHandle::new(tokio::spawn(serve_all(
+                members.clone(),
+                shared.clone(),
+            ))),
+            _probe: AbortOnDropHandle::new(tokio::spawn(probe(members, shared.clone()))),
             shared,
         }
     }

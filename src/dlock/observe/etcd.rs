@@ -24,9 +24,10 @@ use tokio_util::sync::CancellationToken;
 /// A hold is `released` when its key was deleted and its lease lived on, and
 /// `expired` when its lease was gone as well; one that was revoked cannot be
 /// told from one that ran out. It is asked for when the deletion is seen, so a
-/// lease that ends right after the release is taken for its cause. And every release through the server's own lock
-/// service, which this library does by revoking a lease, is an `expired`, and
-/// names no owner: that service writes none.
+/// lease that ends right after the release is taken for its cause. And every
+/// release through the server's own lock service, which this library does by
+/// revoking a lease, is an `expired`, and names no owner: that service writes
+/// none.
 pub async fn observe_etcd(
     address: &str,
     node_name: &str,

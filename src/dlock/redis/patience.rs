@@ -3,8 +3,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
+use tokio_util::task::AbortOnDropHandle;
 
 /// How long the requests of one connection wait for their answers.
 ///
@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 pub(super) struct Patience {
     limit: Duration,
     requests: Arc<Requests>,
-    looking: JoinHandle<()>,
+    _looking: AbortOnDropHandle<()>,
 }
 
 #[derive(Default)]
@@ -33,7 +33,7 @@ impl Patience {
         let every = (limit / LOOKS).max(Duration::from_millis(1));
         Patience {
             limit,
-            looking: tokio::spawn(look(requests.clone(), every)),
+            _looking: AbortOnDropHandle::new(tokio::spawn(look(requests.clone(), every))),
             requests,
         }
     }
@@ -57,12 +57,6 @@ impl Patience {
                 return None;
             }
         }
-    }
-}
-
-impl Drop for Patience {
-    fn drop(&mut self) {
-        self.looking.abort();
     }
 }
 
