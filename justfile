@@ -29,9 +29,9 @@ clean:
 nightly:
     cargo run --release -- run --all
 
-# The same verdict, again and again: 100 runs of every scenario; then the locks
-# with a million tokens and ten thousand cancelled waits each.
-soak N="100": && soak-locks
+# The same verdict, again and again: 20 runs of every scenario, or N; then the
+# locks with a million tokens and ten thousand cancelled waits each.
+soak N="20": && soak-locks
     cargo run --release -- run --all --repeat {{N}}
 
 # The tests of the lock library with the long counts.
@@ -45,3 +45,11 @@ bench:
 # The locks beside the bare commands and their peers: just bench-locks hot-key --pin 0
 bench-locks *ARGS:
     cargo bench --features rslock --bench locks -- {{ARGS}}
+
+# One connection through the Toxiproxy role, beside a bare copy and a direct one.
+bench-toxiproxy *ARGS:
+    cargo bench --bench toxiproxy -- {{ARGS}}
+
+# How fast a Redis is filled, beside redis-benchmark: just bench-gen --keys 10M --rounds 3
+bench-gen *ARGS:
+    cargo bench --bench gen -- {{ARGS}}

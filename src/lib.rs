@@ -14,6 +14,9 @@ pub mod dlock;
 pub mod resource;
 pub mod worker;
 
+/// A great many of them at once.
+pub mod load;
+
 /// What is to happen.
 pub mod scenario;
 pub mod yaml;
@@ -21,6 +24,7 @@ pub mod yaml;
 /// Where it happens, and what goes wrong there.
 pub mod cluster;
 pub mod fault;
+pub mod toxiproxy;
 
 /// From start to verdict.
 pub mod checker;

@@ -11,6 +11,11 @@ pub trait Progress: Send + Sync {
 pub trait Task: Send + Sync {
     /// What is being done or awaited just now.
     fn detail(&self, detail: &str);
+    /// So much of it is done, where that can be counted.
+    fn reached(&self, done: u64, of: u64, detail: &str) {
+        let _ = (done, of);
+        self.detail(detail);
+    }
     /// It is over; `result` says how it ended.
     fn finish(&self, result: &str);
 }

@@ -10,9 +10,12 @@ pub(super) fn doubts(record: &CaseRecord, positions: &Positions) -> Vec<String> 
     if !positions.whole() {
         doubts.extend(break_in_log(&record.log));
     }
-    doubts.extend(unfinished_workers(record));
+    // A case that was given up has no worker that could have finished.
+    if record.gaps.is_empty() {
+        doubts.extend(unfinished_workers(record));
+    }
     doubts.extend(times_running_backwards(&record.history));
-    doubts.extend(fault_doubts::doubts(&record.faults));
+    doubts.extend(fault_doubts::doubts(&record.faults, &record.gaps));
     doubts.extend(fates::doubts(record));
     doubts
 }
@@ -34,7 +37,10 @@ fn unfinished_workers(record: &CaseRecord) -> Vec<String> {
     for event in &record.history {
         last.insert(&event.worker, event);
     }
-    let unfinished = record.workers.iter().filter_map(|worker| {
+    // A worker that was killed on purpose has nothing more to say.
+    let lives = |worker: &&String| fault_doubts::killed_at_ns(&record.faults, worker).is_none();
+    let workers = record.workers.iter().filter(lives);
+    let unfinished = workers.filter_map(|worker| {
         let Some(event) = last.get(worker.as_str()) else {
             return Some(format!("worker {worker} never said anything"));
         };

@@ -1,6 +1,9 @@
 use super::holds::Hold;
 use super::names::Names;
-use crate::model::{Counts, FencingToken, LogRow, Overlap, RowOutcome};
+use crate::model::{
+    CaseRecord, Counts, Event, EventKind, FencingToken, LogRow, Overlap, ReleaseOutcome,
+    RowOutcome, Step,
+};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 pub(super) struct Tally {
@@ -9,11 +12,16 @@ pub(super) struct Tally {
 }
 
 /// Counts what the expectations of a scenario speak of.
-pub(super) fn tally(log: &[LogRow], holds: &[Hold], overlaps: &[Overlap], names: &Names) -> Tally {
+pub(super) fn tally(
+    record: &CaseRecord,
+    holds: &[Hold],
+    overlaps: &[Overlap],
+    names: &Names,
+) -> Tally {
     let grants = grants_by_key(holds);
-    let mut counts = Counts::default();
+    let mut counts = told_by_workers(&record.history);
     let mut keys: HashMap<&str, Writers> = HashMap::new();
-    for row in log {
+    for row in &record.log {
         match row.outcome {
             RowOutcome::Accepted => {
                 counts.accepted_writes += 1;
@@ -44,6 +52,24 @@ pub(super) fn tally(log: &[LogRow], holds: &[Hold], overlaps: &[Overlap], names:
         counts,
         last_writers,
     }
+}
+
+/// What only the workers themselves can tell.
+fn told_by_workers(history: &[Event]) -> Counts {
+    let mut counts = Counts::default();
+    for event in history {
+        match &event.kind {
+            EventKind::Released { outcome, .. } => {
+                counts.foreign_releases += u64::from(*outcome == ReleaseOutcome::FreedAnother);
+            }
+            EventKind::Lost { .. } => counts.lost_leases += 1,
+            EventKind::Failed { during, .. } => {
+                counts.failed_acquires += u64::from(*during == Step::Acquire);
+            }
+            _ => {}
+        }
+    }
+    counts
 }
 
 /// A refusal for a token below one the resource had seen. A repetition of the

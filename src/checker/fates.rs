@@ -1,4 +1,5 @@
-use crate::model::{CaseRecord, EventKind, FencingToken, LogRow, RowOutcome, Step};
+use super::fault_doubts;
+use crate::model::{CaseRecord, EventKind, FaultRow, FencingToken, LogRow, RowOutcome, Step};
 use std::collections::HashMap;
 
 /// Writes that a worker tells of and the log does not.
@@ -11,6 +12,7 @@ pub(super) fn doubts(record: &CaseRecord) -> Vec<String> {
     for event in &record.history {
         tallies.follow(&event.worker, &event.kind);
     }
+    tallies.leave_to_the_killed(&record.faults);
     let nothing_to_look_up = tallies.all.iter().all(|t| t.refused + t.unanswered == 0);
     if !nothing_to_look_up {
         for row in &record.log {
@@ -18,7 +20,8 @@ pub(super) fn doubts(record: &CaseRecord) -> Vec<String> {
         }
     }
     let mut doubts = tallies.nameless;
-    doubts.extend(tallies.all.iter().flat_map(Tally::doubts));
+    let of_all = tallies.all.iter();
+    doubts.extend(of_all.flat_map(|tally| tally.doubts(record.settled)));
     doubts
 }
 
@@ -35,7 +38,7 @@ struct Tally<'a> {
 }
 
 impl Tally<'_> {
-    fn doubts(&self) -> impl Iterator<Item = String> {
+    fn doubts(&self, settled: bool) -> impl Iterator<Item = String> {
         let Tally {
             worker, key, token, ..
         } = self;
@@ -46,8 +49,11 @@ impl Tally<'_> {
             )
         });
         let answered = self.acknowledged + self.refused;
-        let unanswered =
-            (self.unanswered > 0 && self.rows < answered + self.unanswered).then(|| {
+        // Once nothing is under way any more, what is not in the log was not applied.
+        let unanswered = (!settled
+            && self.unanswered > 0
+            && self.rows < answered + self.unanswered)
+            .then(|| {
                 format!(
                     "{worker} got no answer to its write on {key} with token {token}, \
                  and the log does not show what became of it"
@@ -64,6 +70,8 @@ struct Tallies<'a> {
     by_token: HashMap<(&'a str, FencingToken), usize>,
     /// The hold that each worker is writing for.
     writing: HashMap<&'a str, usize>,
+    /// The same, while an answer is still to come.
+    sent: HashMap<&'a str, usize>,
     nameless: Vec<String>,
 }
 
@@ -78,30 +86,45 @@ impl<'a> Tallies<'a> {
             } => {
                 let hold = self.of(worker, key, *token, owner);
                 self.writing.insert(worker, hold);
+                self.sent.insert(worker, hold);
             }
             EventKind::WriteAccepted {
                 key, token, owner, ..
             } => {
                 let hold = self.of(worker, key, *token, owner);
                 self.all[hold].acknowledged += 1;
+                self.sent.remove(worker);
             }
             EventKind::WriteRejected {
                 key, owner, got, ..
             } => {
                 let hold = self.of(worker, key, *got, owner);
                 self.all[hold].refused += 1;
+                self.sent.remove(worker);
             }
             EventKind::Failed {
                 during: Step::Write,
                 error,
                 ..
             } => match self.writing.get(worker) {
-                Some(&hold) => self.all[hold].unanswered += 1,
+                Some(&hold) => {
+                    self.all[hold].unanswered += 1;
+                    self.sent.remove(worker);
+                }
                 None => self.nameless.push(format!(
                     "{worker} says that a write failed ({error}), and never said that it was writing"
                 )),
             },
             _ => {}
+        }
+    }
+
+    /// Who was killed got no answer, and cannot say so.
+    fn leave_to_the_killed(&mut self, faults: &[FaultRow]) {
+        for (worker, &hold) in &self.sent {
+            if fault_doubts::killed_at_ns(faults, worker).is_some() {
+                self.all[hold].unanswered += 1;
+            }
         }
     }
 

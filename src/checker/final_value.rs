@@ -29,15 +29,3 @@ pub(super) fn violations(record: &CaseRecord) -> Vec<Violation> {
     };
     last.into_iter().filter_map(differs).collect()
 }
-
-/// The metric that people watch has to say what the log says.
-pub(super) fn doubt(record: &CaseRecord) -> Option<String> {
-    let counted = record.refusals_counted?;
-    let refused = record.log.iter();
-    let refused = refused
-        .filter(|row| row.outcome == RowOutcome::Rejected)
-        .count() as u64;
-    (counted != refused).then(|| {
-        format!("the resource counted {counted} refusals in its metric and logged {refused}")
-    })
-}

@@ -17,7 +17,10 @@ mod final_value;
 mod hold_book;
 mod holds;
 mod log_rules;
+mod measures;
+mod metric;
 mod names;
+mod order;
 mod overlap;
 mod positions;
 mod verdict;
@@ -31,7 +34,7 @@ use positions::Positions;
 /// Says what happened in a case, without knowing what was expected of it.
 pub fn judge(record: &CaseRecord) -> Judgement {
     let names = Names::from_history(&record.history);
-    let holds = holds::from_history(&record.history);
+    let holds = holds::from_record(record);
     let positions = Positions::of(&record.log);
 
     let mut violations = log_rules::violations(&record.log, &names);
@@ -42,16 +45,17 @@ pub fn judge(record: &CaseRecord) -> Judgement {
 
     let mut doubts = completeness::doubts(record, &positions);
     doubts.extend(acknowledged.doubts);
-    doubts.extend(final_value::doubt(record));
+    doubts.extend(metric::doubt(record));
 
     let overlaps = overlap::overlaps(&holds);
-    let tally = counts::tally(&record.log, &holds, &overlaps, &names);
+    let tally = counts::tally(record, &holds, &overlaps, &names);
     let stories = explain::stories(record, &violations, &holds, &positions, &names);
 
     Judgement {
         violations,
         overlaps,
         counts: tally.counts,
+        measures: measures::of(record, &holds),
         stories,
         doubts,
         last_writers: tally.last_writers,

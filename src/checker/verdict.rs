@@ -1,30 +1,35 @@
+use super::order::{self, Broken};
 use crate::model::{
-    CaseVerdict, CountRange, Expectations, Finding, Judgement, Outcome, ViolationKind,
+    CaseRecord, CaseVerdict, Count, CountRange, DurationRange, Expectations, Finding, Found,
+    Judgement, Measure, Outcome, ViolationKind,
 };
+use std::time::Duration;
 
 /// Lays what was found beside what was expected.
 ///
 /// The worst finding decides, and a doubt never becomes a pass: excess is
 /// definite however incomplete the record is, while too little, or just enough,
-/// may only be all that the record happened to keep.
-pub fn verdict(judgement: &Judgement, expect: &Expectations) -> CaseVerdict {
+/// may only be all that the record happened to keep. Where clocks decide, a
+/// missing event can turn it either way, so a doubt leaves everything open.
+pub fn verdict(record: &CaseRecord, judgement: &Judgement, expect: &Expectations) -> CaseVerdict {
     let mut doubts = judgement.doubts.clone();
-    doubts.extend(nothing_was_tested(judgement, expect));
+    if !record.without_writes {
+        doubts.extend(nothing_was_tested(judgement, expect));
+    }
     let has_doubts = !doubts.is_empty();
-    let findings: Vec<Finding> = expected_counts(judgement, expect)
-        .into_iter()
-        .map(|(what, range, found)| Finding {
-            what,
-            expected: range.to_string(),
-            found,
-            outcome: outcome(range, found, has_doubts),
-        })
+
+    let counted = expected_counts(judgement, expect).into_iter();
+    let mut findings: Vec<Finding> = counted
+        .map(|(what, range, found)| count_finding(what, range, found, has_doubts))
         .collect();
-    let without_findings = if has_doubts {
-        Outcome::Inconclusive
-    } else {
-        Outcome::AsExpected
-    };
+    let measures = expect.measures.iter();
+    findings.extend(measures.map(|(&measure, range)| {
+        let measured = judgement.measures.get(&measure).copied();
+        measure_finding(measure, range, measured, has_doubts)
+    }));
+    findings.extend(order_finding(record, expect, has_doubts));
+
+    let without_findings = timed_outcome(true, has_doubts);
     let outcome = findings
         .iter()
         .map(|finding| finding.outcome)
@@ -40,60 +45,92 @@ pub fn verdict(judgement: &Judgement, expect: &Expectations) -> CaseVerdict {
 /// Where nobody got a write through there was nothing to violate. A case may
 /// mean just that, and then it says so by expecting a count of writes.
 fn nothing_was_tested(judgement: &Judgement, expect: &Expectations) -> Option<String> {
-    let counts_writes = expect.accepted_writes.is_some() || expect.accepted_writers.is_some();
+    let of_writes = [Count::AcceptedWrites, Count::AcceptedWriters];
+    let counts_writes = of_writes.iter().any(|it| expect.counts.contains_key(it));
     (judgement.counts.accepted_writes == 0 && !counts_writes)
         .then(|| "no write was accepted, so nothing was put to the test".to_owned())
 }
 
-fn outcome(range: CountRange, found: u64, has_doubts: bool) -> Outcome {
+fn count_finding(what: String, range: CountRange, found: u64, has_doubts: bool) -> Finding {
     let too_many = range.max.is_some_and(|max| found > max);
-    if too_many {
-        Outcome::NotAsExpected
-    } else if has_doubts {
-        Outcome::Inconclusive
-    } else if found < range.min {
-        Outcome::NotAsExpected
-    } else {
-        Outcome::AsExpected
+    let outcome = match (range.contains(found), has_doubts) {
+        (false, _) if too_many => Outcome::NotAsExpected,
+        (_, true) => Outcome::Inconclusive,
+        (false, false) => Outcome::NotAsExpected,
+        (true, false) => Outcome::AsExpected,
+    };
+    Finding {
+        what,
+        expected: range.to_string(),
+        held: range.contains(found),
+        found: Found::Count(found),
+        outcome,
+    }
+}
+
+fn measure_finding(
+    measure: Measure,
+    range: &DurationRange,
+    measured: Option<Duration>,
+    has_doubts: bool,
+) -> Finding {
+    let held = measured.is_some_and(|measured| range.contains(measured));
+    let words = measured.map(|measured| format!("{:.2} s", measured.as_secs_f64()));
+    Finding {
+        what: measure.name().to_owned(),
+        expected: range.to_string(),
+        held,
+        found: Found::Timed(words.unwrap_or_else(|| "not at all".to_owned())),
+        outcome: timed_outcome(held, has_doubts),
+    }
+}
+
+fn order_finding(record: &CaseRecord, expect: &Expectations, has_doubts: bool) -> Option<Finding> {
+    if expect.order.is_empty() {
+        return None;
+    }
+    let broken = order::broken(record, &expect.order);
+    let words = match &broken {
+        None => "kept".to_owned(),
+        Some(Broken::NeverCame(event)) => format!("not kept ({event} never came)"),
+        Some(Broken::TooEarly {
+            event,
+            before,
+            by_ns,
+        }) => {
+            let ms = *by_ns as f64 / 1e6;
+            format!("not kept ({event} came {ms:.3} ms before {before})")
+        }
+    };
+    Some(Finding {
+        what: Expectations::ORDER.to_owned(),
+        expected: expect.order_in_words(),
+        held: broken.is_none(),
+        found: Found::Timed(words),
+        outcome: timed_outcome(broken.is_none(), has_doubts),
+    })
+}
+
+fn timed_outcome(held: bool, has_doubts: bool) -> Outcome {
+    match (has_doubts, held) {
+        (true, _) => Outcome::Inconclusive,
+        (false, true) => Outcome::AsExpected,
+        (false, false) => Outcome::NotAsExpected,
     }
 }
 
 fn expected_counts(judgement: &Judgement, expect: &Expectations) -> Vec<(String, CountRange, u64)> {
-    let counts = &judgement.counts;
     let violations = judgement.violations.len() as u64;
     let mut expected = Vec::new();
     if let Some(range) = expect.violations {
-        expected.push(("violations".to_owned(), range, violations));
+        expected.push((Expectations::VIOLATIONS.to_owned(), range, violations));
     }
     expected.extend(expected_kinds(judgement, expect));
-    let others = [
-        (
-            "accepted_writers",
-            expect.accepted_writers,
-            counts.accepted_writers,
-        ),
-        (
-            "accepted_writes",
-            expect.accepted_writes,
-            counts.accepted_writes,
-        ),
-        (
-            "stale_rejections",
-            expect.stale_rejections,
-            counts.stale_rejections,
-        ),
-        (
-            "rightful_rejections",
-            expect.rightful_rejections,
-            counts.rightful_rejections,
-        ),
-        ("overlaps", expect.overlaps, counts.definite_overlaps),
-    ];
-    expected.extend(
-        others
-            .into_iter()
-            .filter_map(|(what, range, found)| Some((what.to_owned(), range?, found))),
-    );
+    let counts = expect.counts.iter();
+    expected.extend(counts.map(|(count, &range)| {
+        let found = count.of(&judgement.counts);
+        (count.name().to_owned(), range, found)
+    }));
     expected
 }
 
@@ -120,7 +157,8 @@ fn expected_kinds(judgement: &Judgement, expect: &Expectations) -> Vec<(String, 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Counts, Violation};
+    use crate::model::{Counts, Trigger, Violation};
+    use std::collections::BTreeMap;
 
     fn judgement(kinds: &[ViolationKind], doubts: &[&str]) -> Judgement {
         let violations = kinds.iter().map(|&kind| Violation {
@@ -139,6 +177,10 @@ mod tests {
             },
             ..Judgement::default()
         }
+    }
+
+    fn on(judgement: &Judgement, expect: &Expectations) -> CaseVerdict {
+        verdict(&CaseRecord::default(), judgement, expect)
     }
 
     fn violations(range: &str) -> Expectations {
@@ -161,7 +203,7 @@ mod tests {
             (&one, &["gap"], "1..", Inconclusive),
             (&[], &["gap"], "0", Inconclusive),
         ] {
-            let verdict = verdict(&judgement(found, doubts), &violations(range));
+            let verdict = on(&judgement(found, doubts), &violations(range));
             assert_eq!(verdict.outcome, outcome, "{found:?} {doubts:?} {range}");
             assert_eq!(verdict.findings.len(), 1);
             assert_eq!(verdict.doubts, doubts);
@@ -171,21 +213,38 @@ mod tests {
     #[test]
     fn a_case_without_a_write_is_no_pass_unless_it_means_that() {
         let nobody = Judgement::default();
-        let verdict_on = |expect: &Expectations| verdict(&nobody, expect).outcome;
+        let verdict_on = |expect: &Expectations| on(&nobody, expect).outcome;
         assert_eq!(verdict_on(&violations("0")), Outcome::Inconclusive);
         let meant = Expectations {
-            accepted_writes: CountRange::parse("0"),
+            counts: BTreeMap::from([(Count::AcceptedWrites, CountRange::exactly(0))]),
             ..violations("0")
         };
         assert_eq!(verdict_on(&meant), Outcome::AsExpected);
     }
 
     #[test]
+    fn where_nobody_was_meant_to_write_only_doubts_count() {
+        let record = CaseRecord {
+            without_writes: true,
+            ..CaseRecord::default()
+        };
+        let nothing = Expectations::default();
+        let done = verdict(&record, &Judgement::default(), &nothing);
+        assert_eq!(done.outcome, Outcome::AsExpected);
+        let cut_short = Judgement {
+            doubts: vec!["cut short".to_owned()],
+            ..Judgement::default()
+        };
+        let cut_short = verdict(&record, &cut_short, &nothing);
+        assert_eq!(cut_short.outcome, Outcome::Inconclusive);
+    }
+
+    #[test]
     fn without_expectations_only_doubts_count() {
         let nothing = Expectations::default();
-        let clean = verdict(&judgement(&[], &[]), &nothing);
+        let clean = on(&judgement(&[], &[]), &nothing);
         assert_eq!(clean.outcome, Outcome::AsExpected);
-        let doubtful = verdict(&judgement(&[], &["gap"]), &nothing);
+        let doubtful = on(&judgement(&[], &["gap"]), &nothing);
         assert_eq!(doubtful.outcome, Outcome::Inconclusive);
     }
 
@@ -196,13 +255,55 @@ mod tests {
         expect
             .violations_by_kind
             .insert(lost, CountRange { min: 1, max: None });
-        let as_named = verdict(&judgement(&[lost], &[]), &expect);
+        let as_named = on(&judgement(&[lost], &[]), &expect);
         assert_eq!(as_named.outcome, Outcome::AsExpected);
         assert_eq!(as_named.findings[0].what, "violations.lost_update");
 
         let both = judgement(&[lost, ViolationKind::TokenTwoOwners], &[]);
-        let one_too_many = verdict(&both, &expect);
+        let one_too_many = on(&both, &expect);
         assert_eq!(one_too_many.outcome, Outcome::NotAsExpected);
         assert_eq!(one_too_many.findings.len(), 2);
+    }
+
+    #[test]
+    fn a_duration_is_within_its_range_or_not_and_a_doubt_leaves_it_open() {
+        use Outcome::{AsExpected, Inconclusive, NotAsExpected};
+        for (measured_ms, doubts, range, held, outcome) in [
+            (Some(1980), &[][..], "1s..4s", true, AsExpected),
+            (Some(1980), &[], "8s..", false, NotAsExpected),
+            (Some(1980), &[], "..1s", false, NotAsExpected),
+            (Some(1980), &["gap"], "..1s", false, Inconclusive),
+            (Some(1980), &["gap"], "1s..", true, Inconclusive),
+            (None, &[], "..1s", false, NotAsExpected),
+        ] {
+            let mut judgement = judgement(&[], doubts);
+            let measured = measured_ms.map(|ms| (Measure::Blocked, Duration::from_millis(ms)));
+            judgement.measures = measured.into_iter().collect();
+            let range = DurationRange::parse(range).unwrap();
+            let expect = Expectations {
+                measures: BTreeMap::from([(Measure::Blocked, range)]),
+                ..Expectations::default()
+            };
+            let verdict = on(&judgement, &expect);
+            let finding = &verdict.findings[0];
+            let found = (finding.held, verdict.outcome);
+            assert_eq!(found, (held, outcome), "{measured_ms:?} {range}");
+        }
+    }
+
+    #[test]
+    fn what_a_clock_says_is_not_in_the_stable_part() {
+        let expect = Expectations {
+            order: vec![Trigger::parse("a.acquired").unwrap()],
+            ..violations("0")
+        };
+        let verdict = on(&judgement(&[], &[]), &expect);
+        let told = serde_json::to_value(&verdict.findings).unwrap();
+        assert_eq!(told[0]["found"], 0);
+        assert_eq!(told[1]["what"], "order");
+        assert_eq!(
+            (&told[1]["held"], told[1].get("found")),
+            (&false.into(), None)
+        );
     }
 }

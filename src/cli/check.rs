@@ -3,7 +3,7 @@ use super::output;
 use super::progress::wants_color;
 use crate::report::{json, terminal};
 use crate::run::{RESULT, Recorded, SCENARIO, judge_run};
-use crate::scenario::{Surroundings, load_file};
+use crate::scenario::{Setting, Settings, Surroundings, load_file};
 use clap::Args;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -23,9 +23,10 @@ impl Check {
                 "{run} is not the folder of a run: it has no {SCENARIO}"
             )));
         }
-        let scenario = load_file(&scenario_file, &Surroundings::Recorded)?;
         let recorded = read_result(&self.run)?;
         let stable = recorded.as_ref().map(|result| &result["stable"]);
+        let settings = settings(stable)?;
+        let scenario = load_file(&scenario_file, &settings, &Surroundings::Recorded)?;
         let facts = facts(stable);
         let outcome = judge_run(&scenario, &facts, &self.run);
         let outcome = outcome.map_err(Failure::usage)?;
@@ -63,6 +64,15 @@ fn facts(stable: Option<&Value>) -> Recorded {
             .filter_map(|name| Some(name.as_str()?.to_owned()))
             .collect(),
     }
+}
+
+/// What was laid over the scenario when it ran.
+fn settings(stable: Option<&Value>) -> Result<Settings, Failure> {
+    let given = stable.and_then(|stable| stable["settings"].as_array());
+    let given = given.into_iter().flatten().filter_map(Value::as_str);
+    let settings = given.map(str::parse::<Setting>);
+    let settings = settings.collect::<Result<Vec<_>, _>>();
+    settings.map(Settings).map_err(Failure::usage)
 }
 
 fn read_result(run: &Path) -> Result<Option<Value>, Failure> {

@@ -1,7 +1,9 @@
 use super::exit::{Exit, Failure};
-use super::output;
-use crate::cluster::docker::Engine;
+use super::{output, state};
+use crate::cluster::Swept;
 use crate::cluster::docker::sweep::{self, Leftovers};
+use crate::cluster::docker::{DockerRuntime, Engine};
+use crate::fault::journal::heal_leftovers;
 use clap::Args;
 
 #[derive(Args)]
@@ -13,13 +15,22 @@ pub struct Clean {
 
 impl Clean {
     pub async fn execute(self) -> Result<Exit, Failure> {
+        let runtime = DockerRuntime::connect().await?;
+        for healed in heal_leftovers(&state::journals(), &runtime).await {
+            output::line(&healed)?;
+        }
         let engine = Engine::connect().await?;
-        let mut removed = sweep::sweep(&engine, Leftovers::OfDeadRunsAndKept).await?;
+        let Swept { mut removed, stuck } =
+            sweep::sweep(&engine, Leftovers::OfDeadRunsAndKept).await?;
         if self.images {
             removed.extend(sweep::remove_images(&engine).await?);
         }
         for name in &removed {
             output::line(format_args!("removed {name}"))?;
+        }
+        // Only the engine itself can let go of these.
+        for why in &stuck {
+            output::complain(why);
         }
         if removed.is_empty() {
             output::line("nothing to remove")?;

@@ -2,7 +2,7 @@ use super::exit::{Exit, Failure};
 use super::home::Home;
 use super::output;
 use crate::cluster::docker::{Engine, images};
-use std::collections::BTreeSet;
+use crate::cluster::{Image, Topology};
 
 /// One thing that a run needs or likes, and how it is here.
 enum Finding {
@@ -61,22 +61,33 @@ fn platform() -> Finding {
 async fn images_of(engine: &Engine, home: &Home) -> Result<Vec<Finding>, Failure> {
     let mut findings = Vec::new();
     let topologies = home.topologies()?;
-    let missing_anywhere = images::missing(engine, topologies.values()).await?;
     for (name, topology) in &topologies {
-        let images: BTreeSet<&str> = topology.images().collect();
-        let missing: Vec<&str> = images
-            .into_iter()
-            .filter(|image| missing_anywhere.contains(*image))
-            .collect();
-        findings.push(match missing.is_empty() {
-            true => Finding::Good(format!("images of the topology {name}")),
-            false => Finding::Later(format!(
-                "images of the topology {name}: {} (made by the next run, or now: fencepost images)",
-                missing.join(", ")
-            )),
-        });
+        let what = format!("images of the topology {name}");
+        findings.push(images(engine, what, topology.images()).await?);
+    }
+    let proxy = home.toxiproxy()?.image;
+    findings.push(images(engine, "image of the proxies".to_owned(), [&proxy]).await?);
+    if let Some(filter) = topologies.values().next().map(Topology::packet_filter) {
+        let what = "image of the packet filters".to_owned();
+        findings.push(images(engine, what, [&filter]).await?);
     }
     Ok(findings)
+}
+
+async fn images(
+    engine: &Engine,
+    what: String,
+    images: impl IntoIterator<Item = &Image>,
+) -> Result<Finding, Failure> {
+    let missing = images::missing(engine, images).await?;
+    let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
+    Ok(match missing.is_empty() {
+        true => Finding::Good(what),
+        false => Finding::Later(format!(
+            "{what}: {} (made by the next run that needs it, or now: fencepost images)",
+            missing.join(", ")
+        )),
+    })
 }
 
 fn bootstrap() -> Finding {

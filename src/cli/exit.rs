@@ -1,6 +1,8 @@
 //! The exit codes of the contract, and which failure is which.
 
+use crate::clock::SkewError;
 use crate::cluster::{ClusterError, TopologyError};
+use crate::load::LoadError;
 use crate::model::Outcome;
 use crate::run::{FolderError, RunError};
 use crate::scenario::LibraryError;
@@ -16,6 +18,22 @@ pub enum Exit {
     Unavailable = 69,
     Harness = 70,
     Interrupted = 130,
+}
+
+impl Exit {
+    /// What another run of this program meant.
+    pub fn of_code(code: i64) -> Option<Exit> {
+        let all = [
+            Exit::AsExpected,
+            Exit::NotAsExpected,
+            Exit::Inconclusive,
+            Exit::Usage,
+            Exit::Unavailable,
+            Exit::Harness,
+            Exit::Interrupted,
+        ];
+        all.into_iter().find(|exit| *exit as i64 == code)
+    }
 }
 
 impl From<Exit> for ExitCode {
@@ -42,18 +60,19 @@ pub struct Failure {
 }
 
 impl Failure {
-    pub fn usage(message: impl fmt::Display) -> Failure {
+    pub fn new(exit: Exit, message: impl fmt::Display) -> Failure {
         Failure {
-            exit: Exit::Usage,
+            exit,
             message: message.to_string(),
         }
     }
 
+    pub fn usage(message: impl fmt::Display) -> Failure {
+        Failure::new(Exit::Usage, message)
+    }
+
     pub fn harness(message: impl fmt::Display) -> Failure {
-        Failure {
-            exit: Exit::Harness,
-            message: message.to_string(),
-        }
+        Failure::new(Exit::Harness, message)
     }
 }
 
@@ -83,19 +102,30 @@ impl From<FolderError> for Failure {
 
 impl From<ClusterError> for Failure {
     fn from(error: ClusterError) -> Failure {
-        Failure {
-            exit: cluster_exit(&error),
-            message: error.to_string(),
-        }
+        Failure::new(cluster_exit(&error), error)
     }
 }
 
 impl From<RunError> for Failure {
     fn from(error: RunError) -> Failure {
-        Failure {
-            exit: run_exit(&error),
-            message: error.to_string(),
-        }
+        Failure::new(run_exit(&error), error)
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Failure {
+        let exit = match &error {
+            LoadError::Usage(_) => Exit::Usage,
+            // The server could not do more, whatever the reason.
+            LoadError::Unreachable { .. } | LoadError::CutShort(_) => Exit::Unavailable,
+        };
+        Failure::new(exit, error)
+    }
+}
+
+impl From<SkewError> for Failure {
+    fn from(error: SkewError) -> Failure {
+        Failure::new(skew_exit(&error), error)
     }
 }
 
@@ -107,10 +137,21 @@ fn cluster_exit(error: &ClusterError) -> Exit {
     }
 }
 
+fn skew_exit(error: &SkewError) -> Exit {
+    match error {
+        error if error.is_impossible_here() => Exit::Unavailable,
+        error if error.is_wrong_usage() => Exit::Usage,
+        _ => Exit::Harness,
+    }
+}
+
 fn run_exit(error: &RunError) -> Exit {
     match error {
         RunError::Interrupted => Exit::Interrupted,
         RunError::Cluster(error) => cluster_exit(error),
+        RunError::Load(LoadError::Usage(_)) => Exit::Usage,
+        RunError::Load(LoadError::Unreachable { .. }) => Exit::Unavailable,
+        RunError::InCase { error, .. } => run_exit(error),
         _ => Exit::Harness,
     }
 }

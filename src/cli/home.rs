@@ -1,6 +1,7 @@
 use super::exit::Failure;
-use crate::cluster::{Topology, TopologyError};
-use crate::scenario::{Library, Scenario, Surroundings, TopologyFacts};
+use crate::cluster::topology::{self, Service, Topology, TopologyError};
+use crate::model::Link;
+use crate::scenario::{Library, Surroundings, TopologyFacts, WorkerFacts};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -43,21 +44,32 @@ impl Home {
         self.shown("results")
     }
 
+    pub fn compose(&self) -> PathBuf {
+        self.shown("compose")
+    }
+
     pub fn topologies(&self) -> Result<BTreeMap<String, Topology>, TopologyError> {
-        Topology::load_all(&self.shown("compose"))
+        Topology::load_all(&self.compose())
+    }
+
+    /// The service that every proxy between nodes is started from.
+    pub fn toxiproxy(&self) -> Result<Service, TopologyError> {
+        topology::load_service(&self.shown("toxiproxy").join("server.yml"), "toxiproxy")
     }
 
     pub fn surroundings(&self) -> Result<Surroundings, TopologyError> {
-        Ok(surroundings(&self.topologies()?))
+        let topologies = self.topologies()?;
+        let topologies = topologies.iter();
+        Ok(Surroundings::Here {
+            topologies: topologies
+                .map(|(name, topology)| (name.clone(), facts(topology)))
+                .collect(),
+            folder: self.folder.clone(),
+        })
     }
 
-    /// A scenario with the topology it runs on.
-    pub fn load(&self, name: &str) -> Result<(Scenario, Topology), Failure> {
-        let mut topologies = self.topologies()?;
-        let scenario = self.library().load(name, &surroundings(&topologies))?;
-        let topology = topologies.remove(&scenario.topology);
-        let topology = topology.ok_or_else(|| Failure::harness("the topology vanished"))?;
-        Ok((scenario, topology))
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// A path inside, relative where that is shorter to read.
@@ -70,18 +82,32 @@ impl Home {
     }
 }
 
-fn surroundings(topologies: &BTreeMap<String, Topology>) -> Surroundings {
-    let facts = |topology: &Topology| TopologyFacts {
-        services: topology.services.keys().cloned().collect(),
-        backend: topology
-            .worker()
-            .environment
-            .get("FENCEPOST_BACKEND")
-            .and_then(|word| word.parse().ok()),
+/// What scenarios may know of a topology.
+fn facts(topology: &Topology) -> TopologyFacts {
+    let names = |templates: bool| {
+        let services = topology.services.iter();
+        let services = services.filter(move |(_, service)| service.template == templates);
+        services.map(|(name, _)| name.clone()).collect()
     };
-    let all = topologies.iter();
-    Surroundings::Topologies(
-        all.map(|(name, topology)| (name.clone(), facts(topology)))
-            .collect(),
-    )
+    let links = topology.links().flat_map(|(from, reached)| {
+        reached.iter().map(|server| Link {
+            from: from.to_owned(),
+            to: server.node.clone(),
+        })
+    });
+    let workers = topology.workers.iter().map(|worker| {
+        let reached = topology.reached_by(worker).into_iter();
+        WorkerFacts {
+            backend: worker.backend,
+            reaches: reached.map(|server| server.node).collect(),
+        }
+    });
+    TopologyFacts {
+        services: names(false),
+        templates: names(true),
+        workers: workers.collect(),
+        links: links.collect(),
+        replicas: topology.replicas(),
+        resource: topology.resource.node.clone(),
+    }
 }

@@ -2,14 +2,19 @@ use super::exit::{Exit, Failure};
 use super::home::Home;
 use super::{interrupt, output, progress};
 use crate::cluster::docker::{Engine, images};
+use crate::cluster::{Image, Topology};
 use crate::run::RunError;
 
 pub async fn execute(home: Home) -> Result<Exit, Failure> {
     let topologies = home.topologies()?;
+    let proxy = home.toxiproxy()?.image;
+    let filters: Vec<Image> = topologies.values().map(Topology::packet_filter).collect();
+    let images = topologies.values().flat_map(Topology::images);
+    let images = images.chain(&filters).chain([&proxy]);
     let interrupt = interrupt::listen()?;
     let progress = progress::for_this_output();
     let engine = Engine::connect().await?;
-    let made = images::ensure(&engine, topologies.values(), progress.as_ref());
+    let made = images::ensure(&engine, images, &progress);
     let ids = tokio::select! {
         () = interrupt.cancelled() => return Err(RunError::Interrupted.into()),
         ids = made => ids?,

@@ -31,6 +31,18 @@ pub fn listen() -> Result<CancellationToken, Failure> {
     Ok(token)
 }
 
+/// Completes when a role is asked to end.
+pub fn end() -> Result<impl Future<Output = ()> + Send, Failure> {
+    let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::harness)?;
+    let mut terminate = signal(SignalKind::terminate()).map_err(Failure::harness)?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
 async fn next(signals: &mut [Signal]) {
     let received = signals.iter_mut().map(|signal| Box::pin(signal.recv()));
     select_all(received).await;

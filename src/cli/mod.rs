@@ -2,17 +2,26 @@
 
 mod check;
 mod clean;
+mod clock;
+mod contend;
+mod diff;
 mod doctor;
 mod exit;
+mod generate;
 mod home;
 mod images;
 mod interrupt;
+mod keyspace;
 mod list;
+mod load;
+mod open_files;
 mod output;
 mod plan;
 mod progress;
 mod resource;
 mod run;
+mod state;
+mod toxiproxy;
 mod validate;
 mod worker;
 
@@ -27,8 +36,9 @@ use std::process::ExitCode;
 /// Proves with real containers whether a distributed lock is safe.
 ///
 /// Exit codes: 0 as expected, 1 not as expected, 2 inconclusive, 64 wrong usage
-/// or invalid scenario, 69 Docker or a needed program is not there, 70 the
-/// harness itself failed or left something behind, 130 interrupted.
+/// or invalid scenario, 69 Docker or a needed program is not there or this
+/// machine cannot do it, 70 the harness itself failed or left something behind,
+/// 130 interrupted.
 #[derive(Parser)]
 #[command(name = "fencepost", version, disable_help_subcommand = true)]
 struct Arguments {
@@ -44,7 +54,7 @@ enum Command {
     /// Start what a scenario needs, run it, heal, collect, judge, report, clean up
     Run(run::Run),
     /// Show the scenarios there are
-    List,
+    List(list::List),
     /// Show what a run would do, step by step, without doing it
     Plan(plan::Plan),
     /// Check scenario and compose files, all errors at once, without Docker
@@ -53,20 +63,35 @@ enum Command {
     Schema,
     /// Judge a recorded run again, without Docker
     Check(check::Check),
+    Contend(contend::Contend),
+    Keyspace(keyspace::Keyspace),
+    Diff(diff::Diff),
     /// Build or fetch the images that the topologies need
     Images,
     /// Say what is missing on this machine, and the command that mends it
     Doctor,
     /// Remove everything that earlier runs left behind or kept
     Clean(clean::Clean),
+    /// Skew the clocks of one running process or container, and of nothing else
+    Clock(clock::Clock),
+    /// Fill a Redis with a great many short-lived locks, the same from the same seed
+    #[command(name = "gen")]
+    Generate(generate::Generate),
     /// The worker role: acquire, write, release, told in JSON lines
     Worker(crate::worker::WorkerTask),
+    /// The probe beside a node: questions on stdin, what TCP sees on stdout
+    #[command(hide = true)]
+    Probe,
     /// The resource role: an HTTP service that enforces fencing tokens
     Resource(resource::Resource),
+    /// The Toxiproxy role: proxies that make connections fail on demand
+    Toxiproxy(toxiproxy::Toxiproxy),
 }
 
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    open_files::take_all();
+    let arguments = toxiproxy::with_two_dashes(std::env::args_os());
+    let arguments = match Arguments::try_parse_from(arguments) {
         Ok(arguments) => arguments,
         Err(error) => {
             let asked_for = matches!(
@@ -94,7 +119,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
     let home = || Home::find(arguments.home.as_deref());
     match arguments.command {
         Command::Run(command) => block_on(command.execute(home()?)),
-        Command::List => list::execute(&home()?),
+        Command::List(list) => list.execute(&home()?),
         Command::Plan(command) => command.execute(&home()?),
         Command::Validate(command) => command.execute(&home()?),
         Command::Schema => {
@@ -102,11 +127,21 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
             Ok(Exit::AsExpected)
         }
         Command::Check(command) => command.execute(),
+        Command::Contend(command) => block_on(command.execute(arguments.home.as_deref())),
+        Command::Keyspace(command) => block_on(command.execute(arguments.home.as_deref())),
+        Command::Diff(command) => command.execute(home),
         Command::Images => block_on(images::execute(home()?)),
         Command::Doctor => block_on(doctor::execute(home())),
         Command::Clean(command) => block_on(command.execute()),
+        Command::Clock(command) => command.execute(),
+        Command::Generate(command) => command.execute(),
         Command::Worker(task) => worker::execute(task),
         Command::Resource(command) => block_on(command.execute()),
+        Command::Probe => block_on(async {
+            crate::fault::probe::run().await.map_err(Failure::harness)?;
+            Ok(Exit::AsExpected)
+        }),
+        Command::Toxiproxy(command) => block_on(command.execute()),
     }
 }
 

@@ -1,20 +1,30 @@
 use super::exit::{Exit, Failure};
 use super::home::Home;
 use super::output;
-use crate::scenario::plan;
+use crate::scenario::{Setting, Settings, plan};
 use clap::Args;
 
 #[derive(Args)]
 pub struct Plan {
     /// Name of a scenario, or path of a scenario file
     scenario: String,
+    /// Say something differently this once, such as lock.ttl=5s
+    #[arg(long, value_name = "FIELD=VALUE")]
+    set: Vec<Setting>,
 }
 
 impl Plan {
     pub fn execute(self, home: &Home) -> Result<Exit, Failure> {
-        let (scenario, topology) = home.load(&self.scenario)?;
-        let services: Vec<String> = topology.started().map(|(name, _)| name.clone()).collect();
-        output::print(plan(&scenario, &services))?;
+        let settings = Settings(self.set);
+        let around = home.surroundings()?;
+        let scenario = home.library().load(&self.scenario, &settings, &around)?;
+        let topologies = home.topologies()?;
+        let services = |topology: &str| {
+            let started = topologies.get(topology).into_iter();
+            let started = started.flat_map(|topology| topology.started());
+            started.map(|(name, _)| name.clone()).collect()
+        };
+        output::print(plan(&scenario, services))?;
         Ok(Exit::AsExpected)
     }
 }

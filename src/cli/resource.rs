@@ -1,12 +1,11 @@
 use super::exit::{Exit, Failure};
-use super::output;
+use super::{interrupt, output};
 use crate::model::Fence;
 use crate::resource::{self, Config};
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use tokio::net::TcpListener;
-use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Args)]
 pub struct Resource {
@@ -36,14 +35,7 @@ impl Resource {
             Failure::harness(format!("cannot listen on {}: {error}", self.listen))
         })?;
         let address = listener.local_addr().map_err(Failure::harness)?;
-        let mut interrupt = signal(SignalKind::interrupt()).map_err(Failure::harness)?;
-        let mut terminate = signal(SignalKind::terminate()).map_err(Failure::harness)?;
-        let shutdown = async move {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-        };
+        let shutdown = interrupt::end()?;
         let resource = resource::open(self.config()?).map_err(Failure::harness)?;
         // The harness takes this line for readiness, so nothing that can fail comes after it.
         output::line(format_args!(

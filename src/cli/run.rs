@@ -1,25 +1,25 @@
 use super::exit::{Exit, Failure};
 use super::home::Home;
-use super::{interrupt, output, progress};
+use super::{interrupt, output, progress, state};
 use crate::cluster::docker::DockerRuntime;
-use crate::cluster::{Runtime, Topology};
+use crate::cluster::topology::{Service, Topology};
 use crate::model::{Outcome, RunRecord};
-use crate::progress::Progress;
+use crate::report::tally::Tally;
 use crate::report::terminal;
-use crate::run::{self, RunError, RunRequest};
-use crate::scenario::Scenario;
+use crate::run::{Pace, RunRequest, run_all};
+use crate::scenario::{Scenario, Setting, Settings};
 use crate::yaml::suggestion;
 use clap::Args;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use tokio_util::sync::CancellationToken;
 
 #[derive(Args)]
 pub struct Run {
     /// Names of scenarios, or paths of scenario files
     #[arg(required_unless_present = "all", value_name = "SCENARIO")]
     scenarios: Vec<String>,
-    /// Run every scenario there is
+    /// Run every scenario of faults. Loads are run by their names: each takes the machine for itself,
+    /// some for many minutes
     #[arg(long, conflicts_with = "scenarios")]
     all: bool,
     /// Run only this case
@@ -28,9 +28,16 @@ pub struct Run {
     /// Seeds every random choice of a run
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Run so many times and say how often each outcome came
+    /// Run so many times and say how often each outcome came, with a 95 % confidence interval
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000), value_name = "N")]
     repeat: u32,
+    /// Run so many cases at the same time, each on containers of its own; one with more than 20 of
+    /// them counts as several. The default is two for each core, and at most 8
+    #[arg(long, default_value_t = jobs(), value_parser = clap::value_parser!(u32).range(1..=16), value_name = "N")]
+    jobs: u32,
+    /// Say something differently this once, whatever the file and its cases say, such as lock.ttl=5s
+    #[arg(long, value_name = "FIELD=VALUE")]
+    set: Vec<Setting>,
     /// Leave the containers for looking at; `fencepost clean` removes them
     #[arg(long)]
     keep: bool,
@@ -46,20 +53,38 @@ pub struct Run {
 impl Run {
     pub async fn execute(self, home: Home) -> Result<Exit, Failure> {
         let scenarios = self.load(&home)?;
+        let toxiproxy = home.toxiproxy()?;
+        let topologies = home.topologies()?;
+        let requests: Vec<RunRequest<'_>> = scenarios
+            .iter()
+            .map(|scenario| self.request(&home, scenario, &topologies, &toxiproxy))
+            .collect();
         let interrupt = interrupt::listen()?;
         let progress = progress::for_this_output();
         let runtime = DockerRuntime::connect().await?;
+        let pace = Pace {
+            repeat: self.repeat,
+            jobs: self.jobs,
+        };
         let mut tally = Tally::default();
-        let ended = self
-            .run_all(
-                &home,
-                &scenarios,
-                &runtime,
-                progress.as_ref(),
-                &interrupt,
-                &mut tally,
-            )
-            .await;
+        let mut report = |run: &RunRecord| {
+            tally.add(run);
+            // Of many good runs a line in the tally is enough.
+            if self.repeat > 1 && run.verdict() == Outcome::AsExpected {
+                return Ok(());
+            }
+            let screen = terminal::screen(run, progress::wants_color());
+            progress.print(screen).map_err(|error| error.to_string())
+        };
+        let ended = run_all(
+            &requests,
+            pace,
+            &runtime,
+            &progress,
+            &interrupt,
+            &mut report,
+        )
+        .await;
         if self.repeat > 1 {
             output::print(tally.table())?;
         }
@@ -67,44 +92,22 @@ impl Run {
         Ok(tally.worst().into())
     }
 
-    async fn run_all(
-        &self,
-        home: &Home,
-        scenarios: &[(Scenario, Topology)],
-        runtime: &dyn Runtime,
-        progress: &dyn Progress,
-        interrupt: &CancellationToken,
-        tally: &mut Tally,
-    ) -> Result<(), Failure> {
-        for _ in 0..self.repeat {
-            for (scenario, topology) in scenarios {
-                let request = self.request(home, scenario, topology);
-                let outcome = run::run(&request, runtime, progress, interrupt).await?;
-                // Of many good runs a line in the tally is enough.
-                if self.repeat == 1 || outcome.verdict() != Outcome::AsExpected {
-                    output::print(terminal::screen(&outcome, progress::wants_color()))?;
-                }
-                tally.add(&outcome);
-                // Too late to stop this run, and in time for what would follow it.
-                if interrupt.is_cancelled() {
-                    return Err(RunError::Interrupted.into());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn load(&self, home: &Home) -> Result<Vec<(Scenario, Topology)>, Failure> {
+    fn load(&self, home: &Home) -> Result<Vec<Scenario>, Failure> {
         let names = match self.all {
             true => home.library().names()?,
             false => self.scenarios.clone(),
         };
-        let scenarios: Vec<(Scenario, Topology)> = names
-            .iter()
-            .map(|name| home.load(name))
-            .collect::<Result<_, _>>()?;
+        let (library, around) = (home.library(), home.surroundings()?);
+        let settings = Settings(self.set.clone());
+        let scenarios = names.iter();
+        let scenarios = scenarios.map(|name| library.load(name, &settings, &around));
+        let scenarios: Vec<Scenario> = scenarios.collect::<Result<_, _>>()?;
+        let scenarios: Vec<Scenario> = match self.all {
+            true => scenarios.into_iter().filter(|it| !it.is_load()).collect(),
+            false => scenarios,
+        };
         if let Some(case) = &self.case {
-            for (scenario, _) in &scenarios {
+            for scenario in &scenarios {
                 let known: Vec<&str> = scenario.cases.iter().map(|c| c.name.as_str()).collect();
                 if !known.contains(&case.as_str()) {
                     let hint = suggestion(case, &known);
@@ -119,13 +122,17 @@ impl Run {
 
     fn request<'a>(
         &'a self,
-        home: &Home,
+        home: &'a Home,
         scenario: &'a Scenario,
-        topology: &'a Topology,
+        topologies: &'a BTreeMap<String, Topology>,
+        toxiproxy: &'a Service,
     ) -> RunRequest<'a> {
         RunRequest {
             scenario,
-            topology,
+            topologies,
+            home: home.folder(),
+            toxiproxy,
+            journals: state::journals(),
             case: self.case.as_deref(),
             seed: self.seed,
             keep: self.keep,
@@ -138,46 +145,18 @@ impl Run {
     }
 }
 
+/// Cases mostly wait, so a core does two at a time; more than eight is for
+/// somebody to ask for.
+fn jobs() -> u32 {
+    let cores = std::thread::available_parallelism();
+    cores.map_or(2, |cores| (2 * cores.get()).clamp(2, 8) as u32)
+}
+
 #[cfg(debug_assertions)]
 fn mutant(name: &str) -> Result<String, String> {
-    let mut known: Vec<&str> = crate::resource::Mutant::ALL.map(|m| m.name()).to_vec();
-    known.push(crate::fault::Nemesis::MUTANT);
+    let known = crate::run::mutants();
     match known.contains(&name) {
         true => Ok(name.to_owned()),
         false => Err(format!("known: {}", known.join(", "))),
-    }
-}
-
-/// How often each outcome came, case by case.
-#[derive(Default)]
-struct Tally {
-    cases: BTreeMap<(String, String), BTreeMap<Outcome, u32>>,
-}
-
-impl Tally {
-    fn add(&mut self, run: &RunRecord) {
-        for case in &run.cases {
-            let name = (run.scenario.clone(), case.name.clone());
-            let outcomes = self.cases.entry(name).or_default();
-            *outcomes.entry(case.verdict.outcome).or_default() += 1;
-        }
-    }
-
-    fn worst(&self) -> Outcome {
-        let all = self.cases.values().flat_map(|outcomes| outcomes.keys());
-        all.min().copied().unwrap_or(Outcome::Inconclusive)
-    }
-
-    fn table(&self) -> String {
-        let mut text = String::new();
-        for ((scenario, case), outcomes) in &self.cases {
-            let total: u32 = outcomes.values().sum();
-            let counts: Vec<String> = outcomes
-                .iter()
-                .map(|(outcome, count)| format!("{outcome} {count} of {total}"))
-                .collect();
-            text.push_str(&format!("{scenario} {case}: {}\n", counts.join(", ")));
-        }
-        text
     }
 }

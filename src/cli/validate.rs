@@ -2,14 +2,14 @@ use super::exit::{Exit, Failure};
 use super::home::Home;
 use super::output;
 use crate::cluster::Topology;
-use crate::scenario::{Surroundings, load_file};
+use crate::scenario::{Settings, Surroundings, load_file};
 use crate::yaml::{self, Node, Value};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 pub struct Validate {
-    /// Scenario or compose files [default: every scenario and every topology]
+    /// Scenario or compose files [default: every scenario, every topology and the proxies]
     files: Vec<PathBuf>,
 }
 
@@ -20,6 +20,7 @@ impl Validate {
         let files = match self.files.is_empty() {
             false => self.files,
             true => {
+                home.toxiproxy()?;
                 let library = home.library();
                 let names = library.names()?;
                 let files = names.iter().map(|name| library.file(name));
@@ -46,7 +47,7 @@ fn check(file: &Path, around: &Surroundings) -> Result<&'static str, Failure> {
         Topology::load(file)?;
         return Ok("a topology");
     }
-    load_file(file, around)?;
+    load_file(file, &Settings::default(), around)?;
     Ok("a scenario")
 }
 

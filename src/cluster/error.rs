@@ -13,6 +13,10 @@ pub enum ClusterError {
     Deadline { what: String, after: Duration },
     #[error("could not {what}: {reason}")]
     Failed { what: String, reason: String },
+    #[error("could not {what}: it is not there any more")]
+    Gone { what: String },
+    #[error("could not {what}: this runtime has no way to do it")]
+    NotHere { what: String },
     #[error("{node} did not get ready: {reason}{log}")]
     NotReady {
         node: String,
@@ -20,6 +24,10 @@ pub enum ClusterError {
         /// Its last lines, below the message.
         log: String,
     },
+    #[error(
+        "{reason}\nnothing is on it any more, whatever the engine counts: restarting the engine frees it"
+    )]
+    StuckNetwork { reason: String },
     #[error("left behind, remove with `fencepost clean`: {}", .0.join(", "))]
     LeftBehind(Vec<String>),
     #[error(transparent)]

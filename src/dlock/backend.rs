@@ -1,7 +1,9 @@
+use super::in_flight::new_owner;
 use super::{Belief, LockError, LockProblem};
 use crate::model::{FencingToken, ReleaseOutcome};
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
+use prometheus_client::metrics::counter::Counter;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -18,6 +20,18 @@ pub trait LockBackend: Send + Sync {
 
     /// The server or servers that are asked, for errors.
     fn node(&self) -> &str;
+
+    /// Counts every request that is sent to a server, of all clients of this
+    /// backend. One that does not count stays at 0.
+    fn requests(&self) -> Counter {
+        Counter::default()
+    }
+
+    /// Random, and of one attempt alone: with a reused one, the leftover of a try
+    /// whose answer was lost would look like a lock that we hold now.
+    fn new_owner(&self) -> String {
+        new_owner()
+    }
 
     /// One try, which never waits for a lock to become free.
     async fn try_acquire(&self, ask: Ask<'_>) -> Result<Attempt, LockError>;

@@ -40,6 +40,7 @@ impl LockClient {
     ) -> Result<LockClient, LockError> {
         let LockSettings { ttl, seed } = settings;
         check_ttl(ttl).map_err(|problem| backend.error("", problem))?;
+        metrics.requests.include(backend.requests());
         Ok(LockClient {
             shared: Arc::new(Shared {
                 backend,

@@ -12,13 +12,11 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    /// With a fresh owner: with a reused one, the leftover of a try whose
-    /// answer was lost would look like a lock that we hold now.
     pub(super) fn new(backend: Arc<dyn LockBackend>, key: &str) -> InFlight {
         InFlight {
+            owner: backend.new_owner(),
             backend,
             key: key.to_owned(),
-            owner: Uuid::new_v4().to_string(),
             settled: false,
         }
     }
@@ -52,6 +50,10 @@ impl Drop for InFlight {
             });
         }
     }
+}
+
+pub(super) fn new_owner() -> String {
+    Uuid::new_v4().to_string()
 }
 
 /// Best effort, for those who cannot wait: a drop. The backend's own time

@@ -12,6 +12,10 @@ use thiserror::Error;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+/// A connection that is broken says so within this time; a server that is silent
+/// takes longer, and is not asked twice.
+const AT_ONCE: Duration = Duration::from_millis(100);
+
 /// A lock that was granted, and how long its holder may believe in it.
 ///
 /// The belief ends by the holder's own monotonic clock, a TTL after the
@@ -200,7 +204,17 @@ impl Lease {
     /// Gives the lock back and says what the server made of it. A lock that is
     /// not ours any more stays as it is.
     pub async fn release(mut self) -> ReleaseOutcome {
-        let answer = self.backend.release(&self.key, &self.owner).await;
+        let asked_at = Instant::now();
+        let mut answer = self.backend.release(&self.key, &self.owner).await;
+        // The connection of a server that was restarted meanwhile breaks at the
+        // first word, and the key would stay blocked for its TTL.
+        if answer.is_err() && asked_at.elapsed() < AT_ONCE {
+            answer = self.backend.release(&self.key, &self.owner).await;
+            if let Ok(ReleaseOutcome::Expired | ReleaseOutcome::Superseded) = answer {
+                // The first may have freed it after all.
+                answer = Ok(ReleaseOutcome::Unknown);
+            }
+        }
         self.settle(answer)
     }
 

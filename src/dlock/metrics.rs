@@ -1,3 +1,4 @@
+use super::Requests;
 use crate::model::{FencingToken, ReleaseOutcome};
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -19,6 +20,8 @@ pub struct LockMetrics {
     pub acquire_attempts: Counter,
     pub acquire_successes: Counter,
     pub acquire_timeouts: Counter,
+    /// What the servers had to read, of all clients that count together.
+    pub requests: Requests,
     pub acquire_seconds: Histogram,
     pub held_seconds: Histogram,
     pub renews: Counter,
@@ -39,6 +42,7 @@ impl Default for LockMetrics {
             acquire_attempts: Counter::default(),
             acquire_successes: Counter::default(),
             acquire_timeouts: Counter::default(),
+            requests: Requests::default(),
             // From half a millisecond to 16 s: a local round trip up to a patient waiter.
             acquire_seconds: Histogram::new(exponential_buckets(0.000_5, 2.0, 16)),
             held_seconds: Histogram::new(exponential_buckets(0.001, 2.0, 16)),
@@ -120,6 +124,7 @@ impl LockMetrics {
             "The fencing token of the latest grant",
             self.current_token.clone(),
         );
+        registry.register_collector(Box::new(self.requests.clone()));
         registry.register_collector(Box::new(self.token_age.clone()));
     }
 
@@ -211,6 +216,7 @@ mod tests {
             "lock_acquire_attempts_total 0",
             "lock_acquire_successes_total 1",
             "lock_acquire_timeouts_total 0",
+            "lock_requests_total 0",
             "lock_acquire_seconds_count 1",
             "lock_held_seconds_count 1",
             "lock_renews_total 0",

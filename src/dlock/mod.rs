@@ -54,11 +54,14 @@ mod etcd;
 mod in_flight;
 mod lease;
 mod metrics;
+#[cfg(debug_assertions)]
+mod mutant;
 mod observe;
 mod open;
 mod redis;
 mod redlock;
 mod reentrant;
+mod requests;
 mod wait;
 mod watchdog;
 
@@ -70,8 +73,23 @@ pub use client::{LockClient, LockSettings, MAX_KEY_BYTES, MAX_TTL};
 pub use error::{LockError, LockProblem};
 pub use lease::{Lease, RenewError};
 pub use metrics::LockMetrics;
+#[cfg(debug_assertions)]
+pub use mutant::Mutant;
 pub use observe::{observe_etcd, observe_redis};
 pub use open::open;
+#[cfg(debug_assertions)]
+pub use open::open_misbehaving;
 pub use redlock::{RedlockBackend, RedlockSettings, TokenScheme};
 pub use reentrant::{Hold, ReentrantLocks, Released};
+pub use requests::Requests;
 pub use watchdog::keep_renewed;
+
+/// How to reach the servers and where things lie there, for those who look at
+/// or fill them past the locks.
+pub mod servers {
+    pub use super::etcd::{check_address as check_etcd_address, line_prefix as etcd_line_prefix};
+    pub use super::redis::{
+        client as redis_client, connect_problem_of as redis_connect_problem,
+        fence_key as redis_fence_key, lock_key as redis_lock_key,
+    };
+}

@@ -1,3 +1,5 @@
+#[cfg(debug_assertions)]
+use super::Mutant;
 use super::{
     EtcdBackend, EtcdLockApiBackend, EtcdSettings, LockBackend, LockError, LockProblem,
     RedisBackend, RedisSettings, RedlockBackend, RedlockSettings, TokenScheme,
@@ -10,18 +12,51 @@ use std::sync::Arc;
 /// Nothing is connected yet: a server that is not there shows when a lock is
 /// asked for.
 pub fn open(options: &LockOptions, servers: &[String]) -> Result<Arc<dyn LockBackend>, LockError> {
+    let (redis, redlock) = (RedisSettings::default(), RedlockSettings::default());
+    open_with(options, servers, redis, redlock)
+}
+
+/// The same with a mistake made on purpose.
+#[cfg(debug_assertions)]
+pub fn open_misbehaving(
+    options: &LockOptions,
+    servers: &[String],
+    mutant: Mutant,
+) -> Result<Arc<dyn LockBackend>, LockError> {
+    let mutant = Some(mutant);
+    let redis = RedisSettings {
+        mutant,
+        ..RedisSettings::default()
+    };
+    let redlock = RedlockSettings {
+        mutant,
+        ..RedlockSettings::default()
+    };
+    open_with(options, servers, redis, redlock)
+}
+
+fn open_with(
+    options: &LockOptions,
+    servers: &[String],
+    redis: RedisSettings,
+    redlock: RedlockSettings,
+) -> Result<Arc<dyn LockBackend>, LockError> {
+    let redlock = |tokens| {
+        let settings = RedlockSettings { tokens, ..redlock };
+        RedlockBackend::new(servers, settings)
+    };
     match options.backend {
         Backend::Redis => {
             let server = only_server(servers)?;
             let settings = RedisSettings {
                 wait: options.wait,
                 fence_floor: options.fence_floor,
-                ..RedisSettings::default()
+                ..redis
             };
             Ok(Arc::new(RedisBackend::new(server, settings)?))
         }
-        Backend::Redlock => redlock(servers, TokenScheme::Strict),
-        Backend::RedlockUnsafeTokens => redlock(servers, TokenScheme::UnsafeMaxOfCounters),
+        Backend::Redlock => Ok(Arc::new(redlock(TokenScheme::Strict)?)),
+        Backend::RedlockUnsafeTokens => Ok(Arc::new(redlock(TokenScheme::UnsafeMaxOfCounters)?)),
         Backend::Etcd => {
             let settings = EtcdSettings::default();
             Ok(Arc::new(EtcdBackend::new(servers, settings)?))
@@ -31,14 +66,6 @@ pub fn open(options: &LockOptions, servers: &[String]) -> Result<Arc<dyn LockBac
             Ok(Arc::new(EtcdLockApiBackend::new(servers, settings)?))
         }
     }
-}
-
-fn redlock(servers: &[String], tokens: TokenScheme) -> Result<Arc<dyn LockBackend>, LockError> {
-    let settings = RedlockSettings {
-        tokens,
-        ..RedlockSettings::default()
-    };
-    Ok(Arc::new(RedlockBackend::new(servers, settings)?))
 }
 
 fn only_server(servers: &[String]) -> Result<&str, LockError> {

@@ -1,4 +1,4 @@
-use super::{Lease, LockClient, LockError, LockProblem};
+use super::{Lease, LockClient, LockError, LockProblem, LostReason};
 use crate::model::ReleaseOutcome;
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -118,13 +118,30 @@ impl Hold {
         Arc::strong_count(&self.lease)
     }
 
+    /// Another hold on this very grant, unless it is lost. Unlike
+    /// [`ReentrantLocks::acquire`] it never waits for a new one.
+    pub fn reenter(&self) -> Result<Hold, LostReason> {
+        match self.lost_reason() {
+            Some(reason) => Err(reason),
+            None => Ok(Hold {
+                lease: Arc::clone(&self.lease),
+            }),
+        }
+    }
+
     /// Gives this hold back, and the lock with it if it was the last.
     pub async fn release(self) -> Released {
-        let others = Arc::strong_count(&self.lease) - 1;
-        match Arc::into_inner(self.lease) {
-            Some(lease) => Released::Last(lease.release().await),
-            None => Released::StillHeld { holds: others },
+        match self.into_lease() {
+            Ok(lease) => Released::Last(lease.release().await),
+            Err(holds) => Released::StillHeld { holds },
         }
+    }
+
+    /// Gives this hold back; the last one becomes the lease, which is then the
+    /// caller's to release. Otherwise says how many holds are left.
+    pub fn into_lease(self) -> Result<Lease, usize> {
+        let others = Arc::strong_count(&self.lease) - 1;
+        Arc::into_inner(self.lease).ok_or(others)
     }
 }
 

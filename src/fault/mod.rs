@@ -1,19 +1,36 @@
-//! The nemesis: injects a fault, proves that it has bitten, heals it.
+//! The nemesis: injects a fault, proves that it has bitten, undoes it.
 //!
 //! A fault that was asked for is not a fault that happened. Each is recorded
-//! as requested and as observed, and only what was observed counts.
+//! as requested and as observed, and only what was observed counts. What each
+//! kind does, how it is seen and how it is undone stands in `harm/`.
 
-mod process;
+mod attendants;
+mod book;
+mod clockmaker;
+mod field;
+mod harm;
+pub mod journal;
+mod links;
+mod names;
+mod packet_filter;
+pub mod probe;
+mod readback;
+mod witness;
+
 #[cfg(test)]
 mod tests;
 
-use crate::clock::raw_monotonic_ns;
-use crate::cluster::Cluster;
-use crate::model::{FaultKind, FaultRow, FaultStage};
+pub use field::{ClockReading, Field, Server, WorkerClocks};
+pub use links::{Links, Reach, proxies};
+
+use crate::model::{Fault, FaultKind, FaultRow};
+use book::{Book, Standing};
+use journal::Journal;
+use names::proxy_of;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
+use tokio::sync::broadcast;
 use tokio::time::Instant;
 
 /// Takes the rows of `faults.jsonl` as they come.
@@ -21,151 +38,307 @@ pub type FaultRecorder = Box<dyn Fn(FaultRow) + Send + Sync>;
 
 type Turn = tokio::sync::Mutex<()>;
 
-/// A pause that has not been undone.
-#[derive(Clone)]
-struct Standing {
-    pause: FaultRow,
-    /// It is not resumed before.
-    until: Instant,
-}
-
+/// For listeners that are slow.
+const RECONNECTIONS_KEPT: usize = 64;
 /// What is not clearly longer is not longer.
 const CLEARLY_LONGER: Duration = Duration::from_millis(10);
 
+/// Something that happened to a node, for triggers: `a.paused`.
+pub type NodeEvent = (String, &'static str);
+
+/// A fault that has bitten.
+#[derive(Debug)]
+pub struct Injected {
+    /// By which it is undone.
+    pub id: u32,
+    pub events: Vec<NodeEvent>,
+}
+
 pub struct Nemesis {
-    cluster: Arc<dyn Cluster>,
-    record: FaultRecorder,
-    last_id: AtomicU32,
-    /// Targets that stand still, or may: what healing has to undo.
-    standing: Mutex<BTreeMap<String, Standing>>,
+    pub field: Arc<Field>,
+    book: Book,
+    journal: Journal,
     /// One action at a time on each target.
     turns: Mutex<BTreeMap<String, Arc<Turn>>>,
+    reconnected: broadcast::Sender<String>,
     /// Test builds can ask for faults that do not bite, to see that this is noticed.
     #[cfg(debug_assertions)]
-    sends_no_signal: bool,
+    only_pretends: bool,
 }
 
 impl Nemesis {
-    pub fn new(cluster: Arc<dyn Cluster>, record: FaultRecorder) -> Nemesis {
+    pub fn new(field: Arc<Field>, journal: Journal, record: FaultRecorder) -> Nemesis {
         Nemesis {
-            cluster,
-            record,
-            last_id: AtomicU32::new(0),
-            standing: Mutex::default(),
+            field,
+            book: Book::new(record),
+            journal,
             turns: Mutex::default(),
+            reconnected: broadcast::Sender::new(RECONNECTIONS_KEPT),
             #[cfg(debug_assertions)]
-            sends_no_signal: false,
+            only_pretends: false,
         }
     }
 
-    /// The defect by name: faults are asked for, and no signal is sent.
+    /// The defect by name: faults are asked for, and nothing is done.
     #[cfg(debug_assertions)]
-    pub const MUTANT: &str = "nemesis-sends-no-signal";
+    pub const MUTANT: &str = "nemesis-only-pretends";
 
     #[cfg(debug_assertions)]
-    pub fn sending_no_signal(mut self) -> Nemesis {
-        self.sends_no_signal = true;
+    pub fn pretending(mut self) -> Nemesis {
+        self.only_pretends = true;
         self
     }
 
-    /// SIGSTOP, proven when every thread of the target was seen in state T.
-    /// With `longer_than`, a resume that comes sooner waits until then: events
-    /// decide the order, and the length of the pause is still what it has to be.
-    /// The error says why it is not proven.
-    pub async fn pause(&self, target: &str, longer_than: Option<Duration>) -> Result<(), String> {
-        let turn = self.turn(target);
-        let _turn = turn.lock().await;
-        let pause = self.request(FaultKind::Pause, target, longer_than);
-        let stands = |from: Instant| Standing {
-            pause: pause.clone(),
-            until: longer_than.map_or(from, |bound| from + bound + CLEARLY_LONGER),
-        };
-        // Noted before the signal is sent: a request that gave no answer may have bitten.
-        lock(&self.standing).insert(target.to_owned(), stands(Instant::now()));
-        let proof = process::stop(self, target).await;
-        lock(&self.standing).insert(target.to_owned(), stands(Instant::now()));
-        self.conclude(&pause, proof)
+    /// Whether these faults can be done and proven here at all; gets ready what
+    /// their proofs need, so that a fault is not held up by it.
+    pub async fn prepare(&self, faults: &[&Fault]) -> Result<(), String> {
+        for (index, fault) in faults.iter().enumerate() {
+            // A step that is repeated is prepared once.
+            if faults[..index].contains(fault) {
+                continue;
+            }
+            let prepared = harm::prepare(fault, &self.field).await;
+            prepared.map_err(|reason| named(fault.kind(), &fault.target(), &reason))?;
+        }
+        Ok(())
     }
 
-    /// SIGCONT, proven when no thread of the target is in state T any more.
-    pub async fn resume(&self, target: &str) -> Result<(), String> {
-        let turn = self.turn(target);
+    /// Injects a fault and proves that it has bitten. `of` is the timeline entry
+    /// that asked for it. The error says why it is not proven.
+    pub async fn inject(
+        &self,
+        asked: &Fault,
+        lasting: Option<Duration>,
+        of: Option<&str>,
+    ) -> Result<Injected, String> {
+        let fault = self.field.with_leader_named(asked).await?;
+        let turn = self.turn(&fault.target());
         let _turn = turn.lock().await;
-        let standing = lock(&self.standing).get(target).cloned();
+        let ends_process = harm::ends_process(&fault, &self.field);
+        let request = self.book.request(asked, &fault, lasting, ends_process);
+        let standing = Standing::new(request, &fault, of);
+        let proof = self.bring_about(&standing).await;
+        self.book.conclude(&standing.request, proof)?;
+        let id = standing.request.id;
+        self.settle_accounts(&standing, &fault);
+        let events = standing.events(fault.kind().node_event());
+        Ok(Injected { id, events })
+    }
+
+    async fn bring_about(&self, standing: &Standing) -> Result<String, String> {
+        {
+            let mut harm = standing.harm.lock().await;
+            harm.look(&self.field).await?;
+            // Noted before anything is done: a request that gave no answer may have bitten.
+            self.journal.owe(standing.request.id, &harm.debts())?;
+        }
+        self.book.insert(standing.clone())?;
+        if !self.pretends() {
+            self.inflict(standing).await?;
+        }
+        let seen = standing.harm.lock().await.bitten(&self.field).await?;
+        self.book.begins(standing.request.id, Instant::now());
+        Ok(seen)
+    }
+
+    /// To its end, also if nobody waits for it any more: what is half done
+    /// could not be undone. Whoever undoes it waits for the harm to be free.
+    async fn inflict(&self, standing: &Standing) -> Result<(), String> {
+        let (field, harm) = (Arc::clone(&self.field), Arc::clone(&standing.harm));
+        let mut harm = harm.lock_owned().await;
+        let inflicted = tokio::spawn(async move { harm.inflict(&field).await });
+        inflicted
+            .await
+            .unwrap_or_else(|error| Err(error.to_string()))
+    }
+
+    /// What stands after a proven fault, and what does not any more.
+    fn settle_accounts(&self, standing: &Standing, fault: &Fault) {
+        let (id, kind) = (standing.request.id, fault.kind());
+        let ends = [FaultKind::Kill, FaultKind::Restart, FaultKind::RestartEmpty];
+        let Some(node) = fault.node().filter(|_| ends.contains(&kind)) else {
+            if !kind.stands() {
+                self.book.remove(id);
+            }
+            return;
+        };
+        for gone in self.book.ended_with(node) {
+            let seen = "its process ended".to_owned();
+            // An end that was seen is no error.
+            let _ = self.book.end(&gone.request, Ok(seen));
+            self.forget(&gone);
+        }
+        let is_worker = !self.field.services.contains_key(node);
+        // A worker that died stays dead, and what is alive again is not killed any more.
+        if kind != FaultKind::Kill || is_worker {
+            self.book.remove(id);
+            let killed = self.book.find(FaultKind::Kill, node);
+            killed.iter().for_each(|killed| self.forget(killed));
+        }
+    }
+
+    /// Undoes a fault; returns the events that this brings about. One that does
+    /// not stand any more has been undone already.
+    pub async fn end(&self, id: u32) -> Result<Vec<NodeEvent>, String> {
+        let Some(standing) = self.book.get(id) else {
+            return Ok(Vec::new());
+        };
+        let FaultRow { fault, target, .. } = &standing.request;
+        match fault {
+            FaultKind::Pause => self.go_on(FaultKind::Resume, target, Some(id)).await?,
+            FaultKind::Freeze => self.go_on(FaultKind::Thaw, target, Some(id)).await?,
+            _ => {
+                let turn = self.turn(target);
+                let _turn = turn.lock().await;
+                if self.book.get(id).is_none() {
+                    return Ok(Vec::new());
+                }
+                let undone = self.undo(&standing).await;
+                self.book.end(&standing.request, undone)?;
+            }
+        }
+        Ok(standing.events(fault.end_event()))
+    }
+
+    /// SIGCONT. A resume that comes before its pause has been long enough waits
+    /// until then: events decide the order, and the length is what it has to be.
+    pub async fn resume(&self, node: &str) -> Result<(), String> {
+        let paused = self.book.find(FaultKind::Pause, node);
+        let paused = paused.map(|paused| paused.request.id);
+        self.go_on(FaultKind::Resume, node, paused).await
+    }
+
+    pub async fn thaw(&self, node: &str) -> Result<(), String> {
+        let frozen = self.book.find(FaultKind::Freeze, node);
+        let frozen = frozen.map(|frozen| frozen.request.id);
+        self.go_on(FaultKind::Thaw, node, frozen).await
+    }
+
+    async fn go_on(&self, kind: FaultKind, node: &str, undone: Option<u32>) -> Result<(), String> {
+        let turn = self.turn(node);
+        let _turn = turn.lock().await;
+        let standing = undone.and_then(|id| self.book.get(id));
         if let Some(standing) = &standing {
             tokio::time::sleep_until(standing.until).await;
         }
-        let resume = self.request(FaultKind::Resume, target, None);
-        let proof = match standing {
-            Some(_) => process::resume(self, target).await,
-            None => Err("nothing had paused it".to_owned()),
+        let alias = standing.as_ref().and_then(|it| it.request.alias.clone());
+        let request = self.book.request_end(kind, node, alias);
+        let proof = match &standing {
+            Some(standing) => self.undo(standing).await,
+            None => Err(match kind {
+                FaultKind::Thaw => "nothing had frozen it".to_owned(),
+                _ => "nothing had paused it".to_owned(),
+            }),
         };
-        if proof.is_ok() {
-            lock(&self.standing).remove(target);
-        }
-        self.conclude(&resume, proof)
+        self.book.conclude(&request, proof)
     }
 
-    /// Undoes whatever still stands, in any state, on every way out. What
-    /// cannot be undone is returned; the removal of the cluster ends it too.
+    async fn undo(&self, standing: &Standing) -> Result<String, String> {
+        let mut harm = standing.harm.lock().await;
+        let id = standing.request.id;
+        let had_to_stand = self.book.is_proven(id) && !self.has_ended_by_itself(standing).await;
+        let stood = match had_to_stand {
+            true => harm.stands(&self.field).await,
+            false => Ok(()),
+        };
+        // What ends one that stands still has been requested by itself.
+        if !matches!(standing.request.fault, FaultKind::Pause | FaultKind::Freeze) {
+            self.book.ending(&standing.request);
+        }
+        harm.undo(&self.field).await?;
+        let seen = harm.undone(&self.field).await?;
+        self.forget(standing);
+        if standing.request.fault == FaultKind::Disconnect {
+            // Nobody may be listening.
+            let _ = self.reconnected.send(standing.request.target.clone());
+        }
+        match stood {
+            Ok(()) => Ok(seen),
+            Err(reason) => Err(format!("it had not lasted until it was undone: {reason}")),
+        }
+    }
+
+    /// A worker that is done by now takes along what befell it.
+    async fn has_ended_by_itself(&self, standing: &Standing) -> bool {
+        let FaultRow { fault, target, .. } = &standing.request;
+        let state = self.field.cluster.state(target).await;
+        *fault != FaultKind::Kill && state.is_ok_and(|state| !state.running)
+    }
+
+    fn forget(&self, standing: &Standing) {
+        self.book.remove(standing.request.id);
+        self.journal.paid(standing.request.id);
+    }
+
+    /// The faults of a timeline entry that have not been undone; None where
+    /// nothing of it has begun yet.
+    pub fn standing_of(&self, entry: &str) -> Option<Vec<u32>> {
+        self.book.of(entry)
+    }
+
+    /// Whether this node's process has ended, or may have, because of a fault.
+    pub fn ends(&self, node: &str) -> bool {
+        self.book.has_ended(node)
+    }
+
+    /// Whether what these nodes do not say any more may be due to a fault.
+    pub fn disturbs_any(&self, nodes: &[String]) -> bool {
+        nodes.iter().any(|node| self.book.has_befallen(node))
+    }
+
+    /// Ends the proxies of nodes that have ended themselves: nothing that was
+    /// under way from them arrives any more.
+    pub async fn hang_up(&self, nodes: &[String]) -> Result<(), String> {
+        for node in nodes {
+            let ended = self.field.cluster.kill(&proxy_of(node)).await;
+            ended.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    }
+
+    /// The nodes that are put on the network again: connections from before are
+    /// never told that they lead nowhere.
+    pub fn reconnected(&self) -> broadcast::Receiver<String> {
+        self.reconnected.subscribe()
+    }
+
+    /// Undoes whatever still stands, the latest first, on every way out; nothing
+    /// can be injected any more. What cannot be undone is returned; the removal
+    /// of the cluster ends it too.
     pub async fn heal(&self) -> Vec<String> {
-        let all = lock(&self.standing).clone();
         let mut problems = Vec::new();
-        for (target, Standing { pause, .. }) in all {
-            match process::resume(self, &target).await {
-                Ok(seen) => {
-                    lock(&self.standing).remove(&target);
-                    self.row(&pause, FaultStage::Healed, seen);
-                }
-                Err(reason) => {
-                    problems.push(format!("{target} could not be resumed: {reason}"));
-                    self.row(&pause, FaultStage::Unproven, reason);
-                }
+        for standing in self.book.close_latest_first() {
+            let undone = self.undo(&standing).await;
+            if let Err(reason) = &undone {
+                let FaultRow { fault, target, .. } = &standing.request;
+                problems.push(format!("{fault} of {target} could not be undone: {reason}"));
             }
+            self.book.healed(&standing.request, undone);
+        }
+        self.field.dismiss_helpers().await;
+        if problems.is_empty() {
+            self.journal.close();
         }
         problems
+    }
+
+    #[cfg(debug_assertions)]
+    fn pretends(&self) -> bool {
+        self.only_pretends
+    }
+
+    #[cfg(not(debug_assertions))]
+    fn pretends(&self) -> bool {
+        false
     }
 
     fn turn(&self, target: &str) -> Arc<Turn> {
         Arc::clone(lock(&self.turns).entry(target.to_owned()).or_default())
     }
+}
 
-    fn request(&self, fault: FaultKind, target: &str, longer_than: Option<Duration>) -> FaultRow {
-        let row = FaultRow {
-            at_ns: raw_monotonic_ns(),
-            id: self.last_id.fetch_add(1, Ordering::Relaxed) + 1,
-            fault,
-            target: target.to_owned(),
-            stage: FaultStage::Requested,
-            detail: String::new(),
-            longer_than_ms: longer_than.map(|bound| bound.as_millis() as u64),
-        };
-        (self.record)(row.clone());
-        row
-    }
-
-    fn conclude(&self, fault: &FaultRow, proof: Result<String, String>) -> Result<(), String> {
-        match proof {
-            Ok(seen) => {
-                self.row(fault, FaultStage::Observed, seen);
-                Ok(())
-            }
-            Err(reason) => {
-                self.row(fault, FaultStage::Unproven, reason.clone());
-                Err(format!("{} of {}: {reason}", fault.fault, fault.target))
-            }
-        }
-    }
-
-    fn row(&self, fault: &FaultRow, stage: FaultStage, detail: String) {
-        (self.record)(FaultRow {
-            at_ns: raw_monotonic_ns(),
-            stage,
-            detail,
-            longer_than_ms: None,
-            ..fault.clone()
-        });
-    }
+fn named(kind: FaultKind, target: &str, reason: &str) -> String {
+    format!("{kind} of {target}: {reason}")
 }
 
 /// What these locks guard is whole at any time, also after a panic.

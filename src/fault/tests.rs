@@ -2,7 +2,8 @@
 //! tested on real containers; an engine that stumbles cannot be ordered there.
 
 use super::*;
-use crate::cluster::{ClusterError, Console, NodeSpec, Signal, ThreadState};
+use crate::cluster::{Cluster, ClusterError, Console, NodeSpec, Signal, ThreadState};
+use crate::model::FaultStage;
 use async_trait::async_trait;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -28,8 +29,34 @@ fn nemesis(looks: &[&str]) -> (Nemesis, Arc<Mutex<Vec<FaultRow>>>) {
     };
     let rows = Arc::new(Mutex::new(Vec::new()));
     let recorder = Arc::clone(&rows);
-    let record = move |row| lock(&recorder).push(row);
-    (Nemesis::new(Arc::new(cluster), Box::new(record)), rows)
+    let record = Box::new(move |row| lock(&recorder).push(row));
+    let field = Field::new(
+        Arc::new(cluster),
+        BTreeMap::new(),
+        BTreeMap::new(),
+        BTreeMap::new(),
+        Box::new(NoClocks),
+    );
+    let journals = std::env::temp_dir().join(format!("fencepost-test-{}", uuid::Uuid::new_v4()));
+    let journal = Journal::new(&journals, "test");
+    (Nemesis::new(Arc::new(field), journal, record), rows)
+}
+
+struct NoClocks;
+
+#[async_trait]
+impl WorkerClocks for NoClocks {
+    async fn read(&self, worker: &str) -> Result<ClockReading, String> {
+        Err(format!("{worker} has no clock"))
+    }
+}
+
+impl Nemesis {
+    async fn pause(&self, node: &str, longer_than: Option<Duration>) -> Result<(), String> {
+        let node = node.to_owned();
+        let pause = Fault::Pause { node, longer_than };
+        self.inject(&pause, None, None).await.map(drop)
+    }
 }
 
 fn stages(rows: &Mutex<Vec<FaultRow>>) -> Vec<(FaultKind, FaultStage)> {
@@ -62,7 +89,7 @@ async fn a_pause_that_does_not_bite_is_unproven() {
 
 #[tokio::test(start_paused = true)]
 async fn a_target_that_ends_while_it_is_looked_at_was_resumed() {
-    let (nemesis, _) = nemesis(&[STOPPED, STUMBLE, STUMBLE, ENDED]);
+    let (nemesis, _) = nemesis(&[RUNNING, STOPPED, STUMBLE, STUMBLE, ENDED]);
     nemesis.pause("a", None).await.unwrap();
     nemesis.resume("a").await.unwrap();
     assert!(nemesis.heal().await.is_empty());
@@ -70,7 +97,7 @@ async fn a_target_that_ends_while_it_is_looked_at_was_resumed() {
 
 #[tokio::test(start_paused = true)]
 async fn an_engine_that_never_answers_proves_nothing() {
-    let (nemesis, _) = nemesis(&[STOPPED, STUMBLE]);
+    let (nemesis, _) = nemesis(&[RUNNING, STOPPED, STUMBLE]);
     nemesis.pause("a", None).await.unwrap();
     let reason = nemesis.resume("a").await.unwrap_err();
     assert!(reason.contains("ttrpc"), "{reason}");
@@ -78,7 +105,7 @@ async fn an_engine_that_never_answers_proves_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn a_resume_waits_until_the_pause_has_been_long_enough() {
-    let (nemesis, _) = nemesis(&[STOPPED, RUNNING]);
+    let (nemesis, _) = nemesis(&[RUNNING, STOPPED, STOPPED, RUNNING]);
     let bound = Duration::from_secs(2);
     nemesis.pause("a", Some(bound)).await.unwrap();
     let paused_at = Instant::now();
@@ -94,8 +121,37 @@ async fn a_resume_of_what_nobody_paused_proves_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_stands_still_already_is_not_stopped_again() {
+    let (nemesis, rows) = nemesis(&[RUNNING, STOPPED]);
+    nemesis.pause("a", None).await.unwrap();
+    let reason = nemesis.pause("a", None).await.unwrap_err();
+    assert!(reason.contains("stopped already"), "{reason}");
+    assert_eq!(stages(&rows)[3], (FaultKind::Pause, FaultStage::Unproven));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pause_that_somebody_else_ended_did_not_last() {
+    let (nemesis, rows) = nemesis(&[RUNNING, STOPPED, RUNNING]);
+    nemesis.pause("a", None).await.unwrap();
+    let reason = nemesis.resume("a").await.unwrap_err();
+    assert!(
+        reason.contains("somebody else has continued it"),
+        "{reason}"
+    );
+    assert_eq!(stages(&rows)[3], (FaultKind::Resume, FaultStage::Unproven));
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_the_healing_nothing_is_done_any_more() {
+    let (nemesis, _) = nemesis(&[RUNNING]);
+    assert!(nemesis.heal().await.is_empty());
+    let reason = nemesis.pause("a", None).await.unwrap_err();
+    assert!(reason.contains("the case is over"), "{reason}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn healing_undoes_what_stands_and_says_so_at_the_pause() {
-    let (nemesis, rows) = nemesis(&[STOPPED, RUNNING]);
+    let (nemesis, rows) = nemesis(&[RUNNING, STOPPED, STOPPED, RUNNING]);
     nemesis
         .pause("a", Some(Duration::from_secs(60)))
         .await

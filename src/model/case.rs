@@ -12,8 +12,14 @@ pub struct CaseRecord {
     pub locks: Vec<LockEvent>,
     /// What the resource held in the end, key by key.
     pub values: BTreeMap<String, RowValue>,
-    /// How many refusals the resource counted in its metric.
+    /// The resource's node, where it is known.
+    pub resource: Option<String>,
+    /// How many refusals the resource counted in its metric, since it was last started.
     pub refusals_counted: Option<u64>,
+    /// Nothing was under way to the resource any more when its log was read.
+    pub settled: bool,
+    /// Nobody was meant to write.
+    pub without_writes: bool,
     /// Why this record is known to be incomplete, in the harness's own words.
     pub gaps: Vec<String>,
 }

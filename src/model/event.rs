@@ -32,6 +32,14 @@ pub enum EventKind {
         /// The random id of this one hold; the resource logs it as `X-Owner`.
         owner: String,
     },
+    /// Another hold on the same grant, by the one who has it already.
+    Reentered {
+        round: u32,
+        key: String,
+        token: FencingToken,
+        /// How many there are now.
+        holds: usize,
+    },
     AtGate {
         round: u32,
         gate: Gate,
@@ -69,6 +77,14 @@ pub enum EventKind {
         token: FencingToken,
         reason: String,
     },
+    /// One of several holds is given back; the grant stays.
+    Left {
+        round: u32,
+        key: String,
+        token: FencingToken,
+        /// How many remain.
+        holds: usize,
+    },
     Releasing {
         round: u32,
         key: String,
@@ -89,20 +105,28 @@ pub enum EventKind {
     Done {
         rounds: u32,
     },
+    /// The worker's own clocks, as it sees them: the answer to `{"tell":"clock"}`.
+    Clock {
+        realtime_ns: i64,
+        monotonic_ns: i64,
+    },
 }
 
 impl EventKind {
-    /// Every name a trigger may use, in the order of a worker's life.
-    pub const NAMES: [&'static str; 13] = [
+    /// Every name a trigger may use, in the order of a worker's life. A clock
+    /// is told only to whoever asked.
+    pub const NAMES: [&'static str; 15] = [
         "ready",
         "acquiring",
         "acquired",
+        "reentered",
         "at_gate",
         "writing",
         "write_accepted",
         "write_rejected",
         "renewed",
         "lost",
+        "left",
         "releasing",
         "released",
         "failed",
@@ -114,16 +138,19 @@ impl EventKind {
             EventKind::Ready => "ready",
             EventKind::Acquiring { .. } => "acquiring",
             EventKind::Acquired { .. } => "acquired",
+            EventKind::Reentered { .. } => "reentered",
             EventKind::AtGate { .. } => "at_gate",
             EventKind::Writing { .. } => "writing",
             EventKind::WriteAccepted { .. } => "write_accepted",
             EventKind::WriteRejected { .. } => "write_rejected",
             EventKind::Renewed { .. } => "renewed",
             EventKind::Lost { .. } => "lost",
+            EventKind::Left { .. } => "left",
             EventKind::Releasing { .. } => "releasing",
             EventKind::Released { .. } => "released",
             EventKind::Failed { .. } => "failed",
             EventKind::Done { .. } => "done",
+            EventKind::Clock { .. } => "clock",
         }
     }
 }
@@ -137,24 +164,28 @@ pub enum Gate {
     AfterAcquire,
     /// After the last lease check, directly before the write is sent.
     BeforeWrite,
+    /// Before the first of several holds is given back; one alone has no such gate.
+    BeforeLeave,
     BeforeRelease,
     /// Inside the unsafe release, which asks first and deletes later.
     BetweenGetAndDel,
 }
 
 impl Gate {
-    pub const ALL: [Gate; 5] = [
+    pub const ALL: [Gate; 6] = [
         Gate::Start,
         Gate::AfterAcquire,
         Gate::BeforeWrite,
+        Gate::BeforeLeave,
         Gate::BeforeRelease,
         Gate::BetweenGetAndDel,
     ];
 
     /// Those that a scenario may ask for; `start` is the harness's own.
-    pub const IN_A_ROUND: [Gate; 4] = [
+    pub const IN_A_ROUND: [Gate; 5] = [
         Gate::AfterAcquire,
         Gate::BeforeWrite,
+        Gate::BeforeLeave,
         Gate::BeforeRelease,
         Gate::BetweenGetAndDel,
     ];
@@ -164,6 +195,7 @@ impl Gate {
             Gate::Start => "start",
             Gate::AfterAcquire => "after_acquire",
             Gate::BeforeWrite => "before_write",
+            Gate::BeforeLeave => "before_leave",
             Gate::BeforeRelease => "before_release",
             Gate::BetweenGetAndDel => "between_get_and_del",
         }

@@ -1,4 +1,4 @@
-use super::ViolationKind;
+use super::{Counts, DurationRange, Trigger, ViolationKind};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -52,6 +52,86 @@ impl fmt::Display for CountRange {
     }
 }
 
+/// What can be counted in a case. The one list of names: reading, the schema,
+/// plans and verdicts all go by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Count {
+    /// Distinct workers with an accepted write on the busiest key.
+    AcceptedWriters,
+    AcceptedWrites,
+    /// 409s for a token lower than one the resource had seen.
+    StaleRejections,
+    /// A current holder that was refused.
+    RightfulRejections,
+    /// Pairs of holds that certainly overlapped.
+    Overlaps,
+    /// Releases that freed somebody else's lock.
+    ForeignReleases,
+    /// Times that a worker learned that its lease is gone.
+    LostLeases,
+    /// Acquires that gave no usable answer.
+    FailedAcquires,
+}
+
+impl Count {
+    pub const ALL: [Count; 8] = [
+        Count::AcceptedWriters,
+        Count::AcceptedWrites,
+        Count::StaleRejections,
+        Count::RightfulRejections,
+        Count::Overlaps,
+        Count::ForeignReleases,
+        Count::LostLeases,
+        Count::FailedAcquires,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Count::AcceptedWriters => "accepted_writers",
+            Count::AcceptedWrites => "accepted_writes",
+            Count::StaleRejections => "stale_rejections",
+            Count::RightfulRejections => "rightful_rejections",
+            Count::Overlaps => "overlaps",
+            Count::ForeignReleases => "foreign_releases",
+            Count::LostLeases => "lost_leases",
+            Count::FailedAcquires => "failed_acquires",
+        }
+    }
+
+    pub fn of(self, counts: &Counts) -> u64 {
+        match self {
+            Count::AcceptedWriters => counts.accepted_writers,
+            Count::AcceptedWrites => counts.accepted_writes,
+            Count::StaleRejections => counts.stale_rejections,
+            Count::RightfulRejections => counts.rightful_rejections,
+            Count::Overlaps => counts.definite_overlaps,
+            Count::ForeignReleases => counts.foreign_releases,
+            Count::LostLeases => counts.lost_leases,
+            Count::FailedAcquires => counts.failed_acquires,
+        }
+    }
+}
+
+/// What can be measured in a case, as a duration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Measure {
+    /// The longest that somebody waited for a key that nobody held any more.
+    Blocked,
+    /// The longest time without an accepted write.
+    Quiet,
+}
+
+impl Measure {
+    pub const ALL: [Measure; 2] = [Measure::Blocked, Measure::Quiet];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Measure::Blocked => "blocked",
+            Measure::Quiet => "quiet",
+        }
+    }
+}
+
 /// What a case must show. What is left out is not looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expectations {
@@ -59,15 +139,21 @@ pub struct Expectations {
     pub violations: Option<CountRange>,
     /// Kind by kind. Where any kind is named, the kinds that are not must be absent.
     pub violations_by_kind: BTreeMap<ViolationKind, CountRange>,
-    /// Distinct workers with an accepted write on the busiest key.
-    pub accepted_writers: Option<CountRange>,
-    pub accepted_writes: Option<CountRange>,
-    /// 409s for a token lower than one the resource had seen.
-    pub stale_rejections: Option<CountRange>,
-    /// A current holder that was refused.
-    pub rightful_rejections: Option<CountRange>,
-    /// Pairs of holds that certainly overlapped.
-    pub overlaps: Option<CountRange>,
+    pub counts: BTreeMap<Count, CountRange>,
+    pub measures: BTreeMap<Measure, DurationRange>,
+    /// Events that came, one after the other; none where that is not looked at.
+    pub order: Vec<Trigger>,
+}
+
+impl Expectations {
+    pub const VIOLATIONS: &str = "violations";
+    pub const ORDER: &str = "order";
+
+    /// The order as a person writes it: `a.paused, b.acquired`.
+    pub fn order_in_words(&self) -> String {
+        let events: Vec<String> = self.order.iter().map(Trigger::to_string).collect();
+        events.join(", ")
+    }
 }
 
 #[cfg(test)]

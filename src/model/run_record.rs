@@ -1,4 +1,4 @@
-use super::{CaseVerdict, FaultRow, Fence, Judgement, Outcome, RowValue};
+use super::{CaseVerdict, FaultRow, Fence, Judgement, LoadRecord, Outcome, RowValue};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,6 +8,8 @@ pub struct RunRecord {
     pub scenario: String,
     pub scenario_hash: String,
     pub seed: u64,
+    /// What was laid over the scenario's file, as it was given.
+    pub settings: Vec<String>,
     /// A defect that was switched on in a test build, by name.
     pub mutant: Option<String>,
     pub cases: Vec<CaseResult>,
@@ -21,6 +23,9 @@ pub struct RunRecord {
 pub struct CaseResult {
     pub name: String,
     pub fence: Fence,
+    /// The scenario says what happens, and not only for how long: then counts and
+    /// faults are the same in every good run.
+    pub determined: bool,
     pub judgement: Judgement,
     pub verdict: CaseVerdict,
     pub faults: Vec<FaultRow>,
@@ -37,12 +42,23 @@ pub struct CaseNotes {
     pub gaps: Vec<String>,
     /// What the resource held in the end, key by key.
     pub values: BTreeMap<String, RowValue>,
-    /// `resource_stale_token_rejections_total` at the end; it starts at 0.
+    /// The resource's node.
+    #[serde(default)]
+    pub resource: Option<String>,
+    /// `resource_stale_token_rejections_total` at the end; it starts at 0, also
+    /// when the resource is started again.
     pub stale_rejections_metric: Option<u64>,
+    /// Nothing was under way to the resource any more when its log was read, so
+    /// what is not in it was not applied.
+    #[serde(default)]
+    pub settled: bool,
     /// The exact version of every lock server, as it said itself.
     #[serde(default)]
     pub versions: BTreeMap<String, String>,
     pub measurements: BTreeMap<String, u64>,
+    /// What a case of `kind: load` measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<LoadRecord>,
 }
 
 impl RunRecord {

@@ -1,6 +1,10 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
+
+/// With etcd's own heartbeats and elections.
+const SHORTEST_ETCD_LEASE: Duration = Duration::from_secs(2);
 
 /// Whether the resource compares tokens. Off is the unsafe baseline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -113,6 +117,21 @@ impl Backend {
             Backend::Redlock | Backend::RedlockUnsafeTokens => LockServers::RedisNodes,
             Backend::Etcd | Backend::EtcdLockApi => LockServers::Etcd,
         }
+    }
+
+    /// Why a lock of this backend cannot have this TTL, in words.
+    pub fn ttl_conflict(self, ttl: Duration) -> Option<&'static str> {
+        let counted_otherwise = ttl < SHORTEST_ETCD_LEASE || ttl.subsec_nanos() > 0;
+        // The cluster would grant more than was counted on.
+        (self.servers() == LockServers::Etcd && counted_otherwise)
+            .then_some("etcd counts leases in whole seconds, and grants at least 2s")
+    }
+
+    /// The one of these that speaks to this backend's kind of servers; the first
+    /// where none does.
+    pub fn choose<T>(self, from: &[T], speaks: impl Fn(&T) -> Option<Backend>) -> Option<&T> {
+        let fits = |one: &&T| speaks(one).map(Backend::servers) == Some(self.servers());
+        from.iter().find(fits).or(from.first())
     }
 }
 

@@ -1,7 +1,8 @@
-use super::FencingToken;
+use super::{FencingToken, Measure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
 /// How the accepted-write log was broken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -93,6 +94,9 @@ pub struct Counts {
     pub duplicates: u64,
     pub definite_overlaps: u64,
     pub possible_overlaps: u64,
+    pub foreign_releases: u64,
+    pub lost_leases: u64,
+    pub failed_acquires: u64,
 }
 
 /// One step of an explanation. It is told twice: with real tokens and times
@@ -123,6 +127,8 @@ pub struct Judgement {
     pub violations: Vec<Violation>,
     pub overlaps: Vec<Overlap>,
     pub counts: Counts,
+    /// What could be measured.
+    pub measures: BTreeMap<Measure, Duration>,
     pub stories: Vec<Story>,
     /// Why the record does not support a clean answer: an unproven fault, a gap.
     pub doubts: Vec<String>,
@@ -160,15 +166,42 @@ impl fmt::Display for Outcome {
 }
 
 /// One expectation beside what was found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Finding {
     pub what: String,
     pub expected: String,
-    pub found: u64,
+    /// Whether what was found is what was expected, however much is in doubt.
+    pub held: bool,
+    #[serde(skip_serializing_if = "Found::differs_from_run_to_run")]
+    pub found: Found,
     pub outcome: Outcome,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum Found {
+    /// The same in every good run.
+    Count(u64),
+    /// Anything by a clock, in words: another in every run.
+    Timed(String),
+}
+
+impl Found {
+    pub fn differs_from_run_to_run(&self) -> bool {
+        matches!(self, Found::Timed(_))
+    }
+}
+
+impl fmt::Display for Found {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Found::Count(count) => write!(f, "{count}"),
+            Found::Timed(words) => f.write_str(words),
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CaseVerdict {
     pub outcome: Outcome,
     pub findings: Vec<Finding>,

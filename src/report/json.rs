@@ -11,7 +11,7 @@ pub fn result(run: &RunRecord) -> Value {
         "schema_version": SCHEMA_VERSION,
         "stable": stable(run),
         "evidence": by_case(run, evidence),
-        "measurements": by_case(run, |case| json!(case.notes.measurements)),
+        "measurements": by_case(run, measurements),
         "environment": environment(run),
     })
 }
@@ -21,6 +21,7 @@ pub fn stable(run: &RunRecord) -> Value {
     json!({
         "scenario": { "name": run.scenario, "hash": run.scenario_hash },
         "seed": run.seed,
+        "settings": run.settings,
         "mutant": run.mutant,
         "verdict": run.verdict(),
         "cases": by_case(run, stable_case),
@@ -39,19 +40,41 @@ fn stable_case(case: &CaseResult) -> Value {
         let steps: Vec<&str> = story.steps.iter().map(|s| s.symbolic.as_str()).collect();
         json!({ "key": story.key, "violations": story.kinds, "steps": steps })
     });
-    let last_writers = judgement.last_writers.iter();
-    let last_writers = last_writers.map(|(key, (worker, _))| (key.clone(), json!(worker)));
-    json!({
+    let mut stable = json!({
         "fence": case.fence,
         "verdict": case.verdict.outcome,
         "findings": case.verdict.findings,
         "doubts": case.verdict.doubts,
-        "violations": judgement.violations_by_kind(),
-        "counts": judgement.counts,
-        "explanation": stories.collect::<Vec<_>>(),
-        "last_writer": last_writers.collect::<Map<_, _>>(),
-        "faults": faults(case),
-    })
+    });
+    if !case.determined {
+        let findings = stable["findings"].as_array_mut().into_iter().flatten();
+        findings
+            .filter_map(Value::as_object_mut)
+            .for_each(|finding| {
+                finding.remove("found");
+            });
+        return stable;
+    }
+    stable["violations"] = json!(judgement.violations_by_kind());
+    stable["counts"] = json!(judgement.counts);
+    // What may have overlapped hangs on how soon it was seen.
+    if let Some(counts) = stable["counts"].as_object_mut() {
+        counts.remove("possible_overlaps");
+    }
+    stable["explanation"] = json!(stories.collect::<Vec<_>>());
+    stable["last_writer"] = last_writers(case);
+    stable["faults"] = json!(faults(case));
+    stable
+}
+
+/// Of the keys that a story is about: among workers that only take turns,
+/// anybody may be the last.
+fn last_writers(case: &CaseResult) -> Value {
+    let told = |key: &String| case.judgement.stories.iter().any(|story| story.key == *key);
+    let all = case.judgement.last_writers.iter();
+    let told = all.filter(|(key, _)| told(key));
+    let names = told.map(|(key, (worker, _))| (key.clone(), json!(worker)));
+    Value::Object(names.collect())
 }
 
 /// Each fault once, with how it came out.
@@ -62,7 +85,7 @@ fn faults(case: &CaseResult) -> Vec<Value> {
         .map(|request| {
             let mut rows = case.faults.iter().rev();
             let last = rows.find(|row| row.id == request.id).unwrap_or(request);
-            json!({ "fault": request.fault, "target": request.target, "came_to": last.stage })
+            json!({ "fault": request.fault, "target": request.called(), "came_to": last.stage })
         })
         .collect()
 }
@@ -75,7 +98,12 @@ fn evidence(case: &CaseResult) -> Value {
         );
         json!({ "row": story.row, "steps": steps.collect::<Vec<_>>() })
     });
+    let findings = case.verdict.findings.iter();
+    let timed = findings.filter(|finding| finding.found.differs_from_run_to_run());
+    let timed = timed.map(|finding| (finding.what.clone(), json!(finding.found)));
     json!({
+        "findings": timed.collect::<Map<_, _>>(),
+        "counts": judgement.counts,
         "violations": judgement.violations,
         "overlaps": judgement.overlaps,
         "explanation": stories.collect::<Vec<_>>(),
@@ -84,6 +112,14 @@ fn evidence(case: &CaseResult) -> Value {
         "faults": case.faults,
         "started_ns": case.started_ns,
     })
+}
+
+fn measurements(case: &CaseResult) -> Value {
+    let mut all = json!(case.notes.measurements);
+    if let Some(load) = &case.notes.load {
+        all["load"] = json!(load);
+    }
+    all
 }
 
 fn environment(run: &RunRecord) -> Value {

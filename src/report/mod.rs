@@ -1,4 +1,12 @@
-//! What a run has to say, each a function from an outcome to text or JSON.
+//! What runs have to say, each a function from an outcome to text or JSON.
 
+pub mod diff;
+mod grid;
 pub mod json;
+pub mod load;
+#[cfg(test)]
+mod made_up;
+pub mod plot;
+pub mod tally;
 pub mod terminal;
+mod units;

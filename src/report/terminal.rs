@@ -1,6 +1,9 @@
 //! The final screen: verdict, explanation, and where the files are.
 
-use crate::model::{CaseResult, CountRange, Finding, Outcome, RunRecord, Story};
+use super::load;
+use crate::model::{
+    CaseResult, Expectations, FaultRow, FaultStage, Finding, Outcome, RunRecord, Story,
+};
 use std::fmt::Write;
 
 /// Stories shown per case; the result has them all.
@@ -14,6 +17,7 @@ pub fn screen(run: &RunRecord, color: bool) -> String {
     for case in &run.unfinished {
         let _ = writeln!(text, "{case}: did not finish\n");
     }
+    text.push_str(&load::table(run));
     let as_expected = |case: &&CaseResult| case.verdict.outcome == Outcome::AsExpected;
     let _ = writeln!(
         text,
@@ -23,6 +27,9 @@ pub fn screen(run: &RunRecord, color: bool) -> String {
         run.cases.iter().filter(as_expected).count(),
         run.cases.len() + run.unfinished.len(),
     );
+    if !run.settings.is_empty() {
+        let _ = writeln!(text, "with {}", run.settings.join(", "));
+    }
     if let Some(mutant) = &run.mutant {
         let _ = writeln!(text, "with the defect `{mutant}` switched on");
     }
@@ -32,16 +39,37 @@ pub fn screen(run: &RunRecord, color: bool) -> String {
 
 fn case_screen(text: &mut String, case: &CaseResult, color: bool) {
     let outcome = paint(case.verdict.outcome, color);
-    let _ = writeln!(text, "{} (fence {}): {outcome}", case.name, case.fence);
+    // Locks that only live and die are never written with.
+    let load = case.notes.load.as_ref();
+    let fence = match load.is_some_and(|load| load.keyspace.is_some()) {
+        true => String::new(),
+        false => format!(" (fence {})", case.fence),
+    };
+    let _ = writeln!(text, "{}{fence}: {outcome}", case.name);
     let findings: Vec<String> = case.verdict.findings.iter().map(finding_words).collect();
-    let _ = writeln!(text, "  {}", findings.join(", "));
+    if !findings.is_empty() {
+        let _ = writeln!(text, "  {}", findings.join(", "));
+    }
+    if let Some(words) = violations_beside(case) {
+        let _ = writeln!(text, "  {words}");
+    }
     for doubt in &case.verdict.doubts {
         let _ = writeln!(text, "  not certain: {}", doubt.replace('\n', "\n    "));
+    }
+    let healed = case.faults.iter();
+    for fault in healed.filter(|row| row.stage == FaultStage::Healed) {
+        let FaultRow { fault, target, .. } = fault;
+        let _ = writeln!(
+            text,
+            "  {fault} of {target} outlived the case and was healed"
+        );
     }
     for story in case.judgement.stories.iter().take(STORIES_SHOWN) {
         story_screen(text, case, story);
     }
-    for (key, value) in &case.notes.values {
+    // Of a load there may be thousands, and nobody was told to write anything in particular.
+    let values = case.notes.values.iter();
+    for (key, value) in values.filter(|_| case.notes.load.is_none()) {
         let value = String::from_utf8_lossy(value.as_bytes());
         let _ = writeln!(text, "  {key} holds {value}");
     }
@@ -63,11 +91,19 @@ fn story_screen(text: &mut String, case: &CaseResult, story: &Story) {
 
 fn finding_words(finding: &Finding) -> String {
     let what = finding.what.replace('_', " ");
-    let (found, expected) = (finding.found, &finding.expected);
-    match CountRange::parse(expected).is_some_and(|range| range.contains(found)) {
+    let (found, expected) = (&finding.found, &finding.expected);
+    match finding.held {
         true => format!("{what} {found}"),
         false => format!("{what} {found} where {expected} was expected"),
     }
+}
+
+/// Violations are told also where nothing is said about them.
+fn violations_beside(case: &CaseResult) -> Option<String> {
+    let is_about_them = |finding: &Finding| finding.what.starts_with(Expectations::VIOLATIONS);
+    let count = case.judgement.violations.len();
+    let is_said = case.verdict.findings.iter().any(is_about_them);
+    (count > 0 && !is_said).then(|| format!("violations {count}, whatever was expected"))
 }
 
 fn paint(outcome: Outcome, color: bool) -> String {

@@ -68,6 +68,9 @@ pub enum ClientError {
     NoAnswer { request: String, reason: String },
 }
 
+/// Whoever waits long for an answer need not wait as long for somebody to listen.
+const LONGEST_CONNECT: Duration = Duration::from_secs(5);
+
 impl ResourceClient {
     /// `timeout` bounds each request; of a log it bounds each wait for more.
     pub fn new(base_url: &str, timeout: Duration) -> Result<ResourceClient, ClientError> {
@@ -83,7 +86,7 @@ impl ResourceClient {
             // The resource is in our own network; a proxy would add its own faults.
             .no_proxy()
             .tcp_nodelay(true)
-            .connect_timeout(timeout)
+            .connect_timeout(timeout.min(LONGEST_CONNECT))
             .redirect(reqwest::redirect::Policy::none())
             // One attempt is one row in the log: repeating is the caller's decision.
             .retry(reqwest::retry::never())

@@ -8,6 +8,8 @@ use super::ResourceError;
 use super::limits::{COMMIT_DEADLINE, MAX_BATCH_COMMANDS, QUEUE_COMMANDS};
 use super::log::{Batch, Log, LogError};
 use super::metrics::Metrics;
+#[cfg(debug_assertions)]
+use super::mutant::Mutant;
 use super::recover::Sound;
 use super::state::{Answer, State, Stored, TokenMissing, WriteRequest};
 use crate::clock::raw_monotonic_ns;
@@ -149,7 +151,12 @@ fn run(
         }
         if !batch.is_empty() {
             let started = Instant::now();
-            log.append(&batch)?;
+            log.write(&batch)?;
+            #[cfg(debug_assertions)]
+            if state.mutant() == Some(Mutant::AnswerBeforeSync) {
+                pending.drain(..).for_each(Pending::answer);
+            }
+            log.sync(&batch)?;
             metrics.count_batch(started.elapsed());
             durable.send_replace(log.durable());
             batch.clear();

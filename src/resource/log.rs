@@ -62,6 +62,9 @@ pub(super) struct Log {
     file: Flock<File>,
     path: PathBuf,
     sound: Sound,
+    /// A test can hold every sync back.
+    #[cfg(test)]
+    before_sync: Option<Box<dyn Fn() + Send>>,
 }
 
 impl Log {
@@ -94,15 +97,28 @@ impl Log {
         // file but perhaps not on disk; from here on they are shown.
         file.sync_all().map_err(failed("sync", &path))?;
         sync_dir(dir)?;
-        Ok(Log { file, path, sound })
+        Ok(Log {
+            file,
+            path,
+            sound,
+            #[cfg(test)]
+            before_sync: None,
+        })
     }
 
-    /// When this returns, the batch is on disk. After an error it may be there
-    /// in part: the log must not be used again.
-    pub fn append(&mut self, batch: &Batch) -> Result<(), LogError> {
+    /// The batch is in the file, and on disk only after a [`sync`](Log::sync).
+    /// After an error of either it may be there in part: the log must not be
+    /// used again.
+    pub fn write(&mut self, batch: &Batch) -> Result<(), LogError> {
         (&*self.file)
             .write_all(&batch.bytes)
-            .map_err(failed("write to", &self.path))?;
+            .map_err(failed("write to", &self.path))
+    }
+
+    /// When this returns, the batch that was just written is on disk.
+    pub fn sync(&mut self, batch: &Batch) -> Result<(), LogError> {
+        #[cfg(test)]
+        self.before_sync.iter().for_each(|wait| wait());
         self.file.sync_data().map_err(failed("sync", &self.path))?;
         self.sound.bytes += batch.bytes.len() as u64;
         self.sound.rows += batch.rows;
@@ -126,6 +142,7 @@ impl Log {
             file: Flock::lock(file, FlockArg::LockSharedNonblock).unwrap(),
             path: PathBuf::from("log-of-a-test"),
             sound: Sound::default(),
+            before_sync: None,
         }
     }
 
@@ -133,6 +150,14 @@ impl Log {
     pub fn at(self, path: &Path) -> Log {
         Log {
             path: path.to_owned(),
+            ..self
+        }
+    }
+
+    #[cfg(test)]
+    pub fn held_back_by(self, wait: impl Fn() + Send + 'static) -> Log {
+        Log {
+            before_sync: Some(Box::new(wait)),
             ..self
         }
     }
@@ -274,7 +299,7 @@ mod tests {
         let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
         let mut batch = Batch::default();
         batch.push(&row(1, b"a"));
-        let error = Log::over(full).append(&batch).unwrap_err().to_string();
+        let error = Log::over(full).write(&batch).unwrap_err().to_string();
         assert!(error.contains("write to log-of-a-test"), "{error}");
         assert!(error.contains("No space left"), "{error}");
         assert!(error.contains("free some space"), "{error}");

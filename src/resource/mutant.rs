@@ -13,18 +13,22 @@ pub enum Mutant {
     IgnoreToken,
     /// Accepts the latest pair again with another body.
     AcceptEqual,
-    /// Answers and logs a refusal, and applies the write all the same.
+    /// Looks at the token after it has applied the write: the refusal is answered
+    /// and logged, and the value is there all the same.
     ApplyRefused,
     /// Forgets the highest token at a restart; the values stay.
     ForgetMaxFence,
+    /// Answers when the write has reached the page cache, which a power cut takes.
+    AnswerBeforeSync,
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 4] = [
+    pub const ALL: [Mutant; 5] = [
         Mutant::IgnoreToken,
         Mutant::AcceptEqual,
         Mutant::ApplyRefused,
         Mutant::ForgetMaxFence,
+        Mutant::AnswerBeforeSync,
     ];
 
     pub fn name(self) -> &'static str {
@@ -33,6 +37,7 @@ impl Mutant {
             Mutant::AcceptEqual => "resource-accepts-equal-tokens",
             Mutant::ApplyRefused => "resource-applies-what-it-refuses",
             Mutant::ForgetMaxFence => "resource-forgets-at-restart",
+            Mutant::AnswerBeforeSync => "resource-answers-before-sync",
         }
     }
 

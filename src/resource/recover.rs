@@ -114,7 +114,7 @@ mod tests {
     fn append(dir: &Path, rows: &[LogRow]) {
         let mut batch = Batch::default();
         rows.iter().for_each(|row| batch.push(row));
-        Log::open(dir, |_| ()).unwrap().append(&batch).unwrap();
+        Log::open(dir, |_| ()).unwrap().write(&batch).unwrap();
     }
 
     fn reopen(dir: &Path) -> Result<Vec<u64>, LogError> {

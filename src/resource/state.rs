@@ -113,6 +113,11 @@ impl State {
         self.mutant = mutant;
     }
 
+    #[cfg(debug_assertions)]
+    pub fn mutant(&self) -> Option<Mutant> {
+        self.mutant
+    }
+
     pub fn decide(&mut self, write: WriteRequest, at_ns: u64) -> Result<Decision, TokenMissing> {
         let highest = self.keys.get(&write.key).and_then(|e| e.highest.as_ref());
         let seen = highest.map(|highest| highest.pair.token);

@@ -12,7 +12,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
+pub const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
+
+/// A load may have a key for every row; a sample of what they hold is enough to see
+/// that the resource holds what it accepted.
+const MOST_VALUES: usize = 256;
 
 pub async fn collect(
     nodes: &CaseNodes,
@@ -20,10 +24,11 @@ pub async fn collect(
     evidence: &Evidence,
     notes: &mut CaseNotes,
 ) -> Result<(), RunError> {
-    let (judged, ()) = tokio::join!(
-        ask_resource(nodes, cluster, evidence, notes),
-        save_logs(nodes, cluster, evidence),
-    );
+    let ask = async {
+        let client = resource_client(nodes, cluster, ANSWER_DEADLINE).await?;
+        ask_resource(&client, &nodes.resource.node, evidence, notes).await
+    };
+    let (judged, ()) = tokio::join!(ask, save_logs(nodes, cluster, evidence));
     judged
 }
 
@@ -41,9 +46,10 @@ pub async fn resource_client(
     })
 }
 
-async fn ask_resource(
-    nodes: &CaseNodes,
-    cluster: &Arc<dyn Cluster>,
+/// `node` is what the resource is called.
+pub async fn ask_resource(
+    client: &ResourceClient,
+    node: &str,
     evidence: &Evidence,
     notes: &mut CaseNotes,
 ) -> Result<(), RunError> {
@@ -54,14 +60,14 @@ async fn ask_resource(
             reason: error.to_string(),
         }
     };
-    let client = resource_client(nodes, cluster, ANSWER_DEADLINE).await?;
     let log = client.log().await.map_err(failed("its log"))?;
     evidence.complete_log(&log)?;
     let rejections = client.stale_rejections().await;
     notes.stale_rejections_metric = Some(rejections.map_err(failed("its metrics"))?);
+    notes.resource = Some(node.to_owned());
     let accepted = log.iter().filter(|row| row.outcome == RowOutcome::Accepted);
     let keys: BTreeSet<&str> = accepted.map(|row| row.key.as_str()).collect();
-    for key in keys {
+    for key in keys.into_iter().take(MOST_VALUES) {
         let stored = client.get(key).await.map_err(failed("a value"))?;
         let value = stored.map(|stored| (key.to_owned(), stored.value));
         notes.values.extend(value);

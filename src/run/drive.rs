@@ -3,13 +3,17 @@
 //! something cannot be proven, or at the deadline, naming what did not come.
 
 use super::RunError;
+use super::acts::{Actor, Entries, Rounds, Told};
+use super::clock_desk::ClockQuestions;
 use super::evidence::Evidence;
+use super::seen::Seen;
 use super::workers::Workers;
 use crate::fault::Nemesis;
-use crate::model::{Event, EventKind, Gate, LogRow, RowOutcome, format_duration};
+use crate::model::{Event, EventKind, Gate, LogRow, RowOutcome, Step, format_duration};
 use crate::progress::Task;
-use crate::scenario::timeline::{Due, Step, Timeline};
-use crate::scenario::{Action, Scenario};
+use crate::scenario::Setup;
+use crate::scenario::timeline::{Due, Timeline, What};
+use crate::scenario::trigger::{RESOURCE, SCENARIO, STARTED};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,60 +41,88 @@ pub enum Happening {
     },
 }
 
+/// How long the resource's last rows may take.
+const LAST_ROWS: Duration = Duration::from_secs(2);
+
 /// One closed gate: which worker stands at it, and in which round.
-type GateKey = (String, Gate, u32);
+pub type GateKey = (String, Gate, u32);
 
 pub struct Drive<'a> {
-    pub scenario: &'a Scenario,
+    pub setup: &'a Setup,
     pub workers: Workers,
     pub nemesis: Arc<Nemesis>,
     pub evidence: &'a Evidence,
     pub happenings: mpsc::Receiver<Happening>,
+    pub clock_questions: ClockQuestions,
     pub task: &'a dyn Task,
 }
 
-struct ActionDone {
-    action: Action,
-    gate: Option<GateKey>,
-    proof: Result<(), String>,
+/// What a drive leaves to be done and said.
+pub struct Driven {
+    /// Why the record is incomplete, where it is.
+    pub gaps: Vec<String>,
+    /// Some write may still be under way.
+    pub unanswered: bool,
 }
 
 struct State {
     timeline: Timeline,
-    actions: JoinSet<ActionDone>,
-    /// How many actions that hang on reaching a gate are still to be done.
+    /// The entries that are being carried out; they end with the drive.
+    acting: JoinSet<()>,
+    /// How many of them have not told their last.
+    unfinished: usize,
+    tell: mpsc::UnboundedSender<Told>,
+    told: mpsc::UnboundedReceiver<Told>,
+    entries: Entries,
+    seen: Seen,
+    /// How many entries that hang on reaching a gate are still to begin.
     gates: HashMap<GateKey, usize>,
     not_ready: BTreeSet<String>,
     running: BTreeSet<String>,
     done: BTreeSet<String>,
     gaps: Vec<String>,
+    unanswered: bool,
 }
 
 impl Drive<'_> {
-    /// Returns why the record is incomplete, where it is.
-    pub async fn run(mut self) -> Result<Vec<String>, RunError> {
+    pub async fn run(mut self, timeline: Timeline) -> Result<Driven, RunError> {
         let names: BTreeSet<String> = self.workers.names().cloned().collect();
+        let (tell, told) = mpsc::unbounded_channel();
         let mut state = State {
-            timeline: Timeline::new(self.scenario),
-            actions: JoinSet::new(),
+            timeline,
+            acting: JoinSet::new(),
+            unfinished: 0,
+            tell,
+            told,
+            entries: Entries::default(),
+            seen: Seen::default(),
             gates: HashMap::new(),
             not_ready: names.clone(),
             running: names,
             done: BTreeSet::new(),
             gaps: Vec::new(),
+            unanswered: false,
         };
-        let give_up_at = Instant::now() + self.scenario.deadline;
-        while state.gaps.is_empty() && !(state.running.is_empty() && state.actions.is_empty()) {
+        let give_up_at = Instant::now() + self.setup.deadline;
+        let mut last_rows_by = None;
+        while state.gaps.is_empty() && (!state.is_quiet() || state.waits_for_rows()) {
             self.task.detail(&state.awaited());
+            if state.is_quiet() {
+                last_rows_by.get_or_insert(Instant::now() + LAST_ROWS);
+            }
             tokio::select! {
+                () = tokio::time::sleep_until(last_rows_by.unwrap_or(give_up_at)),
+                    if last_rows_by.is_some() => break,
                 () = tokio::time::sleep_until(give_up_at) => {
-                    let limit = format_duration(self.scenario.deadline);
+                    let limit = format_duration(self.setup.deadline);
                     let gap = format!("gave up after {limit}: {}", state.awaited());
                     state.gaps.push(gap);
                 }
-                Some(done) = state.actions.join_next() => {
-                    let done = done.expect("an action neither panics nor is aborted");
-                    self.action_done(&mut state, done).await;
+                Some(told) = state.told.recv() => self.told(&mut state, told).await,
+                Some(question) = self.clock_questions.next() => {
+                    // A worker that cannot be asked is one that does not answer.
+                    let _ = self.workers.ask_clock(&question.worker).await;
+                    self.clock_questions.asked(question);
                 }
                 Some(happening) = self.happenings.recv() => {
                     self.happening(&mut state, happening).await?;
@@ -98,6 +130,8 @@ impl Drive<'_> {
             }
             self.evidence.check()?;
         }
+        // What is half done is waited for: healing comes next.
+        state.acting.shutdown().await;
         if state.gaps.is_empty() {
             let never = state.timeline.awaited();
             let never = never
@@ -105,13 +139,17 @@ impl Drive<'_> {
                 .map(|trigger| format!("`{trigger}` never came"));
             state.gaps.extend(never);
         }
-        Ok(state.gaps)
+        Ok(Driven {
+            gaps: state.gaps,
+            unanswered: state.unanswered,
+        })
     }
 
     async fn happening(&mut self, state: &mut State, it: Happening) -> Result<(), RunError> {
         match it {
             Happening::Worker(event) => {
                 self.evidence.event(&event);
+                self.clock_questions.answered(&event);
                 self.worker_event(state, event).await;
             }
             Happening::Row(row) => {
@@ -121,7 +159,7 @@ impl Drive<'_> {
                     RowOutcome::Rejected => "write_rejected",
                     RowOutcome::Duplicate => return Ok(()),
                 };
-                self.event(state, "resource", name, None).await;
+                self.event(state, RESOURCE, name, None).await;
             }
             Happening::NotAnEvent {
                 worker,
@@ -132,7 +170,8 @@ impl Drive<'_> {
             )),
             Happening::WorkerEnded { worker, stderr } => {
                 state.running.remove(&worker);
-                if !state.done.contains(&worker) {
+                state.unanswered |= self.nemesis.ends(&worker);
+                if !state.done.contains(&worker) && !self.nemesis.ends(&worker) {
                     let gap = format!("worker {worker} ended before it was done: {stderr}");
                     state.gaps.push(gap.trim_end_matches([' ', ':']).to_owned());
                 }
@@ -162,11 +201,16 @@ impl Drive<'_> {
                 state.not_ready.remove(&worker);
                 if state.not_ready.is_empty() {
                     self.start_the_free().await;
+                    self.event(state, SCENARIO, STARTED, None).await;
                 }
             }
             EventKind::Done { .. } => {
                 state.done.insert(worker.clone());
             }
+            EventKind::Failed {
+                during: Step::Write,
+                ..
+            } => state.unanswered = true,
             _ => {}
         }
         self.event(state, &worker, event.kind.name(), None).await;
@@ -174,8 +218,8 @@ impl Drive<'_> {
 
     /// Workers without a `start` of their own go once everybody is ready.
     async fn start_the_free(&mut self) {
-        let scenario = self.scenario;
-        for worker in scenario.workers.iter().filter(|w| w.start.is_none()) {
+        let setup = self.setup;
+        for worker in setup.workers.iter().filter(|w| w.start.is_none()) {
             self.open(&worker.name, Gate::Start, 0).await;
         }
     }
@@ -183,16 +227,35 @@ impl Drive<'_> {
     /// Sets off what hangs on an event. A gate stays closed until everything
     /// that hangs on reaching it has been done.
     async fn event(&mut self, state: &mut State, source: &str, name: &str, gate: Option<GateKey>) {
+        state.seen.note(source, name);
         let mut hanging = 0;
-        for Due { after, step } in state.timeline.event(source, name) {
-            match step {
-                Step::Start { worker } => self.open(&worker, Gate::Start, 0).await,
-                Step::Fault { action } => {
+        for Due { after, what } in state.timeline.event(source, name) {
+            match what {
+                What::Start { worker } => self.open(&worker, Gate::Start, 0).await,
+                What::Act {
+                    name,
+                    rounds,
+                    until,
+                } => {
                     // A resume lets a stopped worker go on, so it finds the gate open.
-                    let holds_gate = matches!(action, Action::Pause { .. });
+                    let mut acts = rounds.iter().flatten();
+                    let holds_gate = acts.any(|act| !act.lets_go_on());
                     hanging += usize::from(holds_gate);
+                    let actor = Actor {
+                        nemesis: Arc::clone(&self.nemesis),
+                        name,
+                        tell: state.tell.clone(),
+                        entries: state.entries.clone(),
+                        seen: state.seen.clone(),
+                    };
                     let gate = gate.clone().filter(|_| holds_gate);
-                    self.spawn(state, action, after, gate);
+                    state.unfinished += 1;
+                    let due = Rounds {
+                        after,
+                        rounds,
+                        until,
+                    };
+                    state.acting.spawn(actor.carry_out(due, gate));
                 }
             }
         }
@@ -205,53 +268,23 @@ impl Drive<'_> {
         }
     }
 
-    fn spawn(&self, state: &mut State, action: Action, after: Duration, gate: Option<GateKey>) {
-        let nemesis = Arc::clone(&self.nemesis);
-        state.actions.spawn(async move {
-            tokio::time::sleep(after).await;
-            let proof = match &action {
-                Action::Pause {
-                    target,
-                    longer_than,
-                    ..
-                } => nemesis.pause(target, *longer_than).await,
-                Action::Resume { target } => nemesis.resume(target).await,
-            };
-            ActionDone {
-                action,
-                gate,
-                proof,
-            }
-        });
-    }
-
-    async fn action_done(&mut self, state: &mut State, done: ActionDone) {
-        if let Err(reason) = done.proof {
+    async fn told(&mut self, state: &mut State, told: Told) {
+        match told {
+            Told::Event { source, event } => self.event(state, &source, event, None).await,
             // Going on would wait for events that this fault was to bring about.
-            state.gaps.push(format!("not proven: {reason}"));
-            return;
-        }
-        if let Some(gate) = done.gate
-            && let Some(hanging) = state.gates.get_mut(&gate)
-        {
-            *hanging -= 1;
-            if *hanging == 0 {
-                self.open(&gate.0, gate.1, gate.2).await;
-            }
-        }
-        let name = match &done.action {
-            Action::Pause {
-                target, lasting, ..
-            } => {
-                if let Some(lasting) = lasting {
-                    let target = target.clone();
-                    self.spawn(state, Action::Resume { target }, *lasting, None);
+            Told::Unproven(reason) => state.gaps.push(format!("not proven: {reason}")),
+            Told::Begun { gate } => {
+                if let Some(gate) = gate
+                    && let Some(hanging) = state.gates.get_mut(&gate)
+                {
+                    *hanging -= 1;
+                    if *hanging == 0 {
+                        self.open(&gate.0, gate.1, gate.2).await;
+                    }
                 }
-                "paused"
             }
-            Action::Resume { .. } => "resumed",
-        };
-        self.event(state, done.action.target(), name, None).await;
+            Told::Over => state.unfinished -= 1,
+        }
     }
 
     /// A worker that is gone cannot be told; that it is gone is reported by its end.
@@ -261,17 +294,25 @@ impl Drive<'_> {
 }
 
 impl State {
+    /// Nobody does anything any more.
+    fn is_quiet(&self) -> bool {
+        self.running.is_empty() && self.unfinished == 0
+    }
+
+    /// The resource may tell of the last write after its worker has ended.
+    fn waits_for_rows(&self) -> bool {
+        let awaited = self.timeline.awaited();
+        awaited.iter().any(|trigger| trigger.source == RESOURCE)
+    }
+
     /// What has not come yet, in words.
     fn awaited(&self) -> String {
         if !self.not_ready.is_empty() {
             return format!("waiting for {} to be ready", list(&self.not_ready));
         }
-        let triggers: Vec<String> = self
-            .timeline
-            .awaited()
-            .iter()
-            .map(|trigger| trigger.to_string())
-            .collect();
+        let triggers = self.timeline.awaited().into_iter().cloned();
+        let triggers = triggers.chain(self.seen.awaited());
+        let triggers: Vec<String> = triggers.map(|trigger| trigger.to_string()).collect();
         match triggers.is_empty() {
             true => format!("waiting for {} to be done", list(&self.running)),
             false => format!("waiting for {}", triggers.join(", ")),

@@ -2,18 +2,23 @@
 //! killed run keeps its evidence.
 
 use super::folder::{FolderError, to_json, write_failed, write_whole};
-use crate::model::{CaseNotes, Event, FaultRow, LockEvent, LogRow};
+use crate::model::{CaseNotes, Event, FaultRow, LoadRecord, LockEvent, LogRow};
 use serde::Serialize;
 use std::fs::{self, File};
 use std::io::{Error, Write};
-use std::path::PathBuf;
-use std::sync::{Mutex, OnceLock};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 pub const HISTORY: &str = "history.jsonl";
 pub const ACCEPTED: &str = "accepted.jsonl";
 pub const FAULTS: &str = "faults.jsonl";
 pub const LOCKS: &str = "locks.jsonl";
+/// Only of a load.
+pub const ARRIVALS: &str = "arrivals.jsonl";
 pub const NOTES: &str = "case.json";
+
+/// Why a case has no more than what it wrote as it went.
+pub const NOT_COLLECTED: &str = "the run ended before this case was collected";
 
 /// The growing files of one case.
 pub struct Evidence {
@@ -22,6 +27,8 @@ pub struct Evidence {
     accepted: Mutex<File>,
     faults: Mutex<File>,
     locks: Mutex<File>,
+    /// Who makes a load, and what it came to so far.
+    load: Mutex<Option<(Vec<String>, LoadRecord)>>,
     /// The first row that could not be written. A full disk must end the case,
     /// and the writers are in places that cannot.
     broken: OnceLock<(PathBuf, Error)>,
@@ -41,6 +48,7 @@ impl Evidence {
             accepted: open(ACCEPTED)?,
             faults: open(FAULTS)?,
             locks: open(LOCKS)?,
+            load: Mutex::default(),
             broken: OnceLock::new(),
             folder,
         })
@@ -81,6 +89,37 @@ impl Evidence {
             &self.folder.join("logs").join(format!("{node}.log")),
             text.as_bytes(),
         )
+    }
+
+    /// What a load came to so far: should it be the last thing that is written, it
+    /// is what is left of it.
+    pub fn load(&self, workers: &[String], record: &LoadRecord) {
+        let so_far = Some((workers.to_vec(), record.clone()));
+        *self.load.lock().unwrap_or_else(PoisonError::into_inner) = so_far;
+        let notes = self.so_far(NOT_COLLECTED.to_owned());
+        if let Err(FolderError::Write { path, source }) = self.notes(&notes) {
+            let _ = self.broken.set((path, source));
+        }
+    }
+
+    /// The notes of a case that ended too early.
+    pub fn so_far(&self, why: String) -> CaseNotes {
+        let load = self.load.lock();
+        let load = load.unwrap_or_else(PoisonError::into_inner).clone();
+        let (workers, load) = load.unzip();
+        CaseNotes {
+            workers: workers.unwrap_or_default(),
+            gaps: vec![why.clone()],
+            load: load.map(|load| LoadRecord {
+                partial: Some(why),
+                ..load
+            }),
+            ..CaseNotes::default()
+        }
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     pub fn notes(&self, notes: &CaseNotes) -> Result<(), FolderError> {

@@ -14,6 +14,11 @@ pub const RESULT: &str = "result.json";
 pub enum FolderError {
     #[error("cannot write {}: {source}{}", path.display(), remedy(source))]
     Write { path: PathBuf, source: io::Error },
+    #[error(
+        "cannot write {}, where it is kept what has to be undone: {source}; set XDG_STATE_HOME to another folder",
+        path.display()
+    )]
+    Journals { path: PathBuf, source: io::Error },
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
     #[error("{}:{line}: this row is not what a run writes: {reason}", path.display())]

@@ -25,6 +25,7 @@ pub fn judge_run(
         scenario: scenario.name.clone(),
         scenario_hash: scenario.hash(),
         seed: recorded.seed,
+        settings: scenario.settings.words(),
         mutant: recorded.mutant.clone(),
         unfinished: unfinished.cloned().collect(),
         cases,
@@ -45,13 +46,20 @@ pub fn judge_case(case: &Case, folder: &Path) -> Result<CaseResult, FolderError>
     let (record, mut notes) = read_case(folder)?;
     let started = Instant::now();
     let judgement = checker::judge(&record);
-    let verdict = checker::verdict(&judgement, &case.expect);
+    let verdict = checker::verdict(&record, &judgement, &case.expect);
     let judge_ms = started.elapsed().as_millis() as u64;
     notes.measurements.insert("judge_ms".to_owned(), judge_ms);
+    let measured = judgement.measures.iter();
+    let measured = measured.map(|(measure, length)| {
+        let ms = length.as_millis() as u64;
+        (format!("{}_ms", measure.name()), ms)
+    });
+    notes.measurements.extend(measured);
     let started_ns = record.history.iter().map(|event| event.at_ns).min();
     Ok(CaseResult {
         name: case.name.clone(),
         fence: case.fence,
+        determined: case.setup.duration.is_none() && case.setup.load.is_none(),
         judgement,
         verdict,
         faults: record.faults,

@@ -1,35 +1,61 @@
-//! A run, phase by phase: prepare → for each case: start, drive, heal,
-//! collect, clean, judge → write the result. Whatever happens on the way, what
-//! was started is healed and removed.
+//! Runs, phase by phase: prepare once → for each case of each run: start,
+//! drive, heal, collect, clean, judge → write the result. Whatever happens on
+//! the way, what was started is healed and removed.
 
+mod acts;
 mod case;
+mod clock_desk;
 mod collect;
 mod drive;
 mod evidence;
 mod folder;
+mod follow;
+#[cfg(test)]
+mod heard;
 mod judge;
+mod load;
+mod many;
+mod mutant;
 mod nodes;
 mod observer;
+mod open_run;
 mod phases;
+mod prepare;
 mod recorded;
+mod seen;
+mod settle;
+mod slots;
+mod stage;
+mod through_faults;
 mod time_stamp;
 mod workers;
 
 pub use folder::{FolderError, RESULT, RunFolder, SCENARIO, to_json};
 pub use judge::{Recorded, judge_run};
+pub use load::{LocalRequest, ServerAddresses, run_local};
+pub use many::{Pace, run_all};
+#[cfg(debug_assertions)]
+pub use mutant::mutants;
 
-use crate::cluster::{ClusterError, Runtime, Topology};
-use crate::model::RunRecord;
-use crate::progress::Progress;
+use crate::cluster::topology::{Service, Topology};
+use crate::cluster::{ClusterError, Image};
+use crate::load::LoadError;
 use crate::scenario::{Case, Scenario};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
 /// What is to be run, and how.
 pub struct RunRequest<'a> {
     pub scenario: &'a Scenario,
-    pub topology: &'a Topology,
+    /// Every topology that a case may name.
+    pub topologies: &'a BTreeMap<String, Topology>,
+    /// What folders of images are relative to.
+    pub home: &'a Path,
+    /// The server of every link's proxy.
+    pub toxiproxy: &'a Service,
+    /// Where journals of faults are kept until these are undone.
+    pub journals: PathBuf,
     /// Only this case.
     pub case: Option<&'a str>,
     pub seed: u64,
@@ -52,6 +78,16 @@ pub enum RunError {
     ServiceEnded { what: String, log: String },
     #[error("the resource could not be asked for {what}: {reason}")]
     Resource { what: String, reason: String },
+    #[error("a resource of its own cannot be started: {reason}")]
+    NoResource { reason: String },
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error("{}", .0.join("\n"))]
+    NotHealed(Vec<String>),
+    #[error("{0}")]
+    Report(String),
+    #[error("{which}: {error}")]
+    InCase { which: String, error: Box<RunError> },
     #[error("{first}\nand then, cleaning up: {then}")]
     AndThen {
         first: Box<RunError>,
@@ -59,59 +95,35 @@ pub enum RunError {
     },
 }
 
-/// Runs every case of the scenario and writes the result of each before the
-/// next one starts.
-pub async fn run(
-    request: &RunRequest<'_>,
-    runtime: &dyn Runtime,
-    progress: &dyn Progress,
-    interrupt: &CancellationToken,
-) -> Result<RunRecord, RunError> {
-    let scenario = request.scenario;
-    RunFolder::check(&request.results, &scenario.name)?;
-    let environment = stop_at(interrupt, prepare(request, runtime, progress)).await?;
-    let folder = RunFolder::create(
-        &request.results,
-        &scenario.name,
-        request.seed,
-        &scenario.text,
-    )?;
-    let chosen = scenario.cases.iter();
-    let chosen: Vec<&Case> = chosen
-        .filter(|case| request.case.is_none_or(|only| only == case.name))
-        .collect();
-    let mut record = RunRecord {
-        scenario: scenario.name.clone(),
-        scenario_hash: scenario.hash(),
-        seed: request.seed,
-        mutant: request.mutant.clone(),
-        cases: Vec::new(),
-        unfinished: chosen.iter().map(|case| case.name.clone()).collect(),
-        environment,
-        folder: folder.path.clone(),
-    };
-    // From the start there is a result, and it says what has not been done.
-    folder.write(RESULT, &to_json(&crate::report::json::result(&record)))?;
-    for case in chosen {
-        let ran = case::run_case(request, case, &folder, runtime, progress, interrupt).await?;
-        record.unfinished.retain(|name| *name != case.name);
-        record.cases.push(ran);
-        folder.write(RESULT, &to_json(&crate::report::json::result(&record)))?;
+impl RunRequest<'_> {
+    /// The cases to run, in the order of the file.
+    fn chosen(&self) -> impl Iterator<Item = &Case> {
+        let cases = self.scenario.cases.iter();
+        cases.filter(|case| self.case.is_none_or(|only| only == case.name))
     }
-    Ok(record)
+
+    fn topology(&self, case: &Case) -> &Topology {
+        &self.topologies[&case.setup.topology]
+    }
+
+    /// What the case's workers are started from, where it is not this program.
+    fn worker_image(&self, case: &Case) -> Option<Image> {
+        let name = case.setup.worker_image.as_ref()?;
+        Some(Image::named(name, self.home))
+    }
 }
 
-async fn prepare(
-    request: &RunRequest<'_>,
-    runtime: &dyn Runtime,
-    progress: &dyn Progress,
-) -> Result<BTreeMap<String, String>, RunError> {
-    for leftover in runtime.sweep().await? {
-        progress.say(&format!(
-            "removed {leftover}, left behind by a run that was killed"
-        ));
+impl RunError {
+    /// Among many cases it has to be said which one it was.
+    fn in_case(self, scenario: &str, case: &str) -> RunError {
+        match self {
+            RunError::Interrupted => RunError::Interrupted,
+            error => RunError::InCase {
+                which: format!("{scenario} {case}"),
+                error: Box::new(error),
+            },
+        }
     }
-    Ok(runtime.prepare(request.topology, progress).await?)
 }
 
 /// Gives up what is under way when somebody interrupts.

@@ -1,23 +1,33 @@
 //! From topology and scenario to the nodes of one case.
 
 use super::RunRequest;
-use crate::cluster::NodeSpec;
+use super::mutant::mutant_setting;
 use crate::cluster::topology::Endpoint;
-use crate::model::{Fence, Gate};
-use crate::scenario::{Case, Worker};
+use crate::cluster::{Cluster, NodeSpec};
+use crate::fault::{Field, Links, Reach, Server, WorkerClocks};
+use crate::model::{Fence, Gate, LockServers};
+use crate::scenario::{CALM, Case, Setup, Worker};
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Everything that one case starts, and where its parts talk to each other.
 pub struct CaseNodes {
     pub services: Vec<NodeSpec>,
     pub workers: Vec<NodeSpec>,
     pub resource: Endpoint,
-    pub lock_servers: Vec<Endpoint>,
+    /// Those that its workers ask, with what they speak.
+    pub lock_servers: Vec<(LockServers, Endpoint)>,
+    /// From a replica of a lock server to its primary.
+    pub replicas: BTreeMap<String, String>,
+    reach: Reach,
 }
 
 impl CaseNodes {
     pub fn new(request: &RunRequest<'_>, case: &Case) -> CaseNodes {
-        let topology = request.topology;
+        let topology = request.topology(case);
+        let setup = &case.setup;
+        let image = request.worker_image(case);
         let services = topology.started().map(|(name, service)| {
             let mut node = service.node(name);
             if *name == topology.resource.node {
@@ -26,17 +36,103 @@ impl CaseNodes {
             }
             node
         });
-        let workers = request.scenario.workers.iter().map(|worker| {
-            let mut node = topology.worker().node(&worker.name);
-            node.environment.extend(worker_settings(request, worker));
+        let template = |worker: &Worker| topology.worker_for(worker.lock.backend);
+        let workers = setup.workers.iter().map(|worker| {
+            let mut node = template(worker).service.node(&worker.name);
+            node.environment
+                .extend(worker_settings(request, setup, worker));
+            node.environment.extend(mutant_setting(request, "lock-"));
+            if let Some(image) = &image {
+                node.image = image.name.clone();
+                // It has a program of its own.
+                node.command = Vec::new();
+            }
             node
         });
+        let of_workers = setup.workers.iter().map(|worker| worker.lock.backend);
+        let of_load = setup.load.iter().map(|_| setup.lock.backend);
+        let mut lock_servers = Vec::new();
+        for backend in of_workers.chain(of_load) {
+            let speaks = backend.servers();
+            for server in &topology.worker_for(backend).lock_servers {
+                let server = (speaks, server.clone());
+                if !lock_servers.contains(&server) {
+                    lock_servers.push(server);
+                }
+            }
+        }
+        let of_workers = setup.workers.iter().map(|worker| {
+            let reached = topology.reached_by(template(worker));
+            (worker.name.clone(), reached)
+        });
+        // Where no link is cut, nobody is led through a proxy.
+        let links = topology.links().filter(|_| setup.load.is_none());
+        let of_services = links.map(|(name, reached)| (name.to_owned(), reached.to_vec()));
         CaseNodes {
+            reach: of_workers.chain(of_services).collect(),
+            replicas: topology.replicas(),
             services: services.collect(),
             workers: workers.collect(),
             resource: topology.resource.clone(),
-            lock_servers: topology.lock_servers.clone(),
+            lock_servers,
         }
+    }
+
+    /// Sends what every source connects to through its own proxies.
+    pub fn lead_through(&mut self, links: &Links) {
+        for node in self.services.iter_mut().chain(&mut self.workers) {
+            node.hosts = links.hosts_of(&node.name);
+        }
+    }
+
+    /// Where the nemesis acts.
+    pub fn field(
+        &self,
+        cluster: &Arc<dyn Cluster>,
+        worker_clocks: impl WorkerClocks + 'static,
+    ) -> Field {
+        let services = self.services.iter();
+        let services = services.map(|node| (node.name.clone(), node.clone()));
+        let observed = self.observed().into_iter().map(|(kind, server)| {
+            let port = server.port;
+            let speaks = match kind {
+                LockServers::OneRedis | LockServers::RedisNodes => Server::Redis { port },
+                LockServers::Etcd => Server::Etcd { port },
+            };
+            (server.node, speaks)
+        });
+        let resource = Server::Resource {
+            port: self.resource.port,
+        };
+        Field::new(
+            Arc::clone(cluster),
+            services.collect(),
+            observed
+                .chain([(self.resource.node.clone(), resource)])
+                .collect(),
+            self.replicas.clone(),
+            Box::new(worker_clocks),
+        )
+    }
+
+    /// The servers whose locks are watched: those that workers ask, and those
+    /// that may take their place.
+    pub fn observed(&self) -> Vec<(LockServers, Endpoint)> {
+        let replicas = self.replicas.iter().filter_map(|(replica, primary)| {
+            let mut servers = self.lock_servers.iter();
+            let (kind, primary) = servers.find(|(_, server)| server.node == *primary)?;
+            let replica = Endpoint {
+                node: replica.clone(),
+                port: primary.port,
+            };
+            Some((*kind, replica))
+        });
+        self.lock_servers.iter().cloned().chain(replicas).collect()
+    }
+
+    /// What each worker and each service connects to.
+    pub fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     pub fn worker_names(&self) -> Vec<String> {
@@ -44,42 +140,61 @@ impl CaseNodes {
     }
 }
 
+/// Whose faults can be why this server does not answer. A member of a cluster has
+/// to ask the others.
+pub fn rests_on(
+    (kind, server): &(LockServers, Endpoint),
+    all: &[(LockServers, Endpoint)],
+) -> Vec<String> {
+    match kind {
+        LockServers::OneRedis | LockServers::RedisNodes => vec![server.node.clone()],
+        LockServers::Etcd => {
+            let members = all.iter().filter(|(kind, _)| *kind == LockServers::Etcd);
+            members.map(|(_, member)| member.node.clone()).collect()
+        }
+    }
+}
+
 fn resource_settings(request: &RunRequest<'_>, fence: Fence) -> Vec<(String, String)> {
     let mut settings = vec![("FENCEPOST_FENCE".to_owned(), fence.to_string())];
-    let mutant = request
-        .mutant
-        .iter()
-        .filter(|name| name.starts_with("resource-"));
-    settings.extend(mutant.map(|name| ("FENCEPOST_MUTANT".to_owned(), name.clone())));
+    settings.extend(mutant_setting(request, "resource-"));
     settings
 }
 
 /// The worker protocol's environment. The token is always attached, also where
 /// the resource does not look at it: the judge needs it in the log.
-fn worker_settings(request: &RunRequest<'_>, worker: &Worker) -> BTreeMap<String, String> {
-    let scenario = request.scenario;
+fn worker_settings(
+    request: &RunRequest<'_>,
+    setup: &Setup,
+    worker: &Worker,
+) -> BTreeMap<String, String> {
+    let lock = &worker.lock;
     let gates = [Gate::Start].iter().chain(&worker.gates);
     let gates: Vec<&str> = gates.map(|gate| gate.name()).collect();
-    let ms = |duration: std::time::Duration| duration.as_millis().to_string();
+    let goes_on_for = setup.duration.unwrap_or_default() + CALM;
+    let ms = |duration: Duration| duration.as_millis().to_string();
     [
         ("FENCEPOST_WORKER", worker.name.clone()),
         ("FENCEPOST_KEY", worker.key.clone()),
-        ("FENCEPOST_TTL_MS", ms(scenario.ttl)),
-        ("FENCEPOST_BACKEND", scenario.lock.backend.to_string()),
-        ("FENCEPOST_WAIT", scenario.lock.wait.to_string()),
-        ("FENCEPOST_RELEASE", scenario.lock.release.to_string()),
-        (
-            "FENCEPOST_FENCE_FLOOR",
-            scenario.lock.fence_floor.to_string(),
-        ),
+        ("FENCEPOST_TTL_MS", ms(worker.ttl)),
+        ("FENCEPOST_BACKEND", lock.backend.to_string()),
+        ("FENCEPOST_WAIT", lock.wait.to_string()),
+        ("FENCEPOST_RELEASE", lock.release.to_string()),
+        ("FENCEPOST_FENCE_FLOOR", lock.fence_floor.to_string()),
         ("FENCEPOST_GATES", gates.join(",")),
-        ("FENCEPOST_ROUNDS", worker.rounds.to_string()),
+        // Whoever goes on for a time is not held up by a number.
+        match worker.rounds {
+            Some(rounds) => ("FENCEPOST_ROUNDS", rounds.to_string()),
+            None => ("FENCEPOST_FOR_MS", ms(goes_on_for)),
+        },
+        ("FENCEPOST_NESTED", worker.nested.to_string()),
+        ("FENCEPOST_READS", worker.reads.to_string()),
         ("FENCEPOST_WORK_MS", ms(worker.work)),
         ("FENCEPOST_PAUSE_MS", ms(worker.pause)),
         ("FENCEPOST_ON_LOST", worker.on_lost.to_string()),
         ("FENCEPOST_RENEW", worker.renew.to_string()),
         ("FENCEPOST_FENCE", Fence::On.to_string()),
-        ("FENCEPOST_ACQUIRE_TIMEOUT_MS", ms(scenario.deadline)),
+        ("FENCEPOST_ACQUIRE_TIMEOUT_MS", ms(setup.deadline)),
         ("FENCEPOST_SEED", request.seed.to_string()),
     ]
     .map(|(name, value)| (name.to_owned(), value))

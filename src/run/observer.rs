@@ -2,54 +2,105 @@
 
 use super::RunError;
 use super::evidence::Evidence;
+use super::through_faults::through_faults;
 use crate::cluster::Cluster;
 use crate::cluster::topology::Endpoint;
 use crate::dlock::{observe_etcd, observe_redis};
-use crate::model::LockServers;
+use crate::fault::Nemesis;
+use crate::model::{LockEvent, LockServers};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 const WAITING_EVENTS: usize = 1024;
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 
 pub struct Observer {
     stop: CancellationToken,
-    watching: JoinHandle<Result<(), String>>,
-    writing: JoinHandle<()>,
+    watching: AbortOnDropHandle<Result<(), String>>,
+    writing: AbortOnDropHandle<()>,
+}
+
+/// What a watch goes on with after a fault has cut it short.
+struct Watch {
+    cluster: Arc<dyn Cluster>,
+    nemesis: Arc<Nemesis>,
+    kind: LockServers,
+    server: Endpoint,
+    rests_on: Vec<String>,
+    events: mpsc::Sender<LockEvent>,
+    stop: CancellationToken,
+}
+
+impl Watch {
+    /// Until it is stopped, or ends and no fault is the reason.
+    async fn go_on(self, ready: oneshot::Sender<String>) -> Result<(), String> {
+        let node = &self.server.node;
+        let mut ready = Some(ready);
+        let watched = through_faults(&self.nemesis, node, &self.rests_on, || {
+            let watched = self.watch_once(ready.take());
+            async {
+                match watched.await {
+                    Err(_) if self.stop.is_cancelled() && self.is_disturbed() => Ok(()),
+                    watched => watched,
+                }
+            }
+        });
+        let watched = watched.await;
+        watched.map_err(|reason| format!("what {node} held is not known to the end: {reason}"))
+    }
+
+    fn is_disturbed(&self) -> bool {
+        self.nemesis.disturbs_any(&self.rests_on)
+    }
+
+    async fn watch_once(&self, ready: Option<oneshot::Sender<String>>) -> Result<(), String> {
+        let Endpoint { node, port } = &self.server;
+        let address = self.cluster.address(node, *port).await;
+        let address = address.map_err(|error| error.to_string())?.to_string();
+        // Only the first time does anybody wait for it.
+        let ready = ready.unwrap_or_else(|| oneshot::channel().0);
+        let (events, stop) = (self.events.clone(), self.stop.clone());
+        let watched = match self.kind {
+            LockServers::OneRedis | LockServers::RedisNodes => {
+                observe_redis(&address, node, events, ready, stop).await
+            }
+            LockServers::Etcd => observe_etcd(&address, node, events, ready, stop).await,
+        };
+        watched.map_err(|error| error.to_string())
+    }
 }
 
 impl Observer {
     /// Returns once no grant can be missed, with the server's exact version.
     pub async fn start(
         cluster: &Arc<dyn Cluster>,
+        nemesis: &Arc<Nemesis>,
         evidence: &Arc<Evidence>,
-        kind: LockServers,
-        server: &Endpoint,
+        (kind, server): &(LockServers, Endpoint),
+        rests_on: Vec<String>,
     ) -> Result<(Observer, String), RunError> {
-        let address = cluster.address(&server.node, server.port).await?;
         let (send, mut events) = mpsc::channel(WAITING_EVENTS);
         let (ready, is_ready) = oneshot::channel();
         let stop = CancellationToken::new();
-        let (node, stopped) = (server.node.clone(), stop.clone());
-        let watching = tokio::spawn(async move {
-            let address = address.to_string();
-            let watched = match kind {
-                LockServers::OneRedis | LockServers::RedisNodes => {
-                    observe_redis(&address, &node, send, ready, stopped).await
-                }
-                LockServers::Etcd => observe_etcd(&address, &node, send, ready, stopped).await,
-            };
-            watched.map_err(|error| format!("what {node} held is not known to the end: {error}"))
-        });
+        let watch = Watch {
+            cluster: Arc::clone(cluster),
+            nemesis: Arc::clone(nemesis),
+            kind: *kind,
+            server: server.clone(),
+            rests_on,
+            events: send,
+            stop: stop.clone(),
+        };
+        let watching = AbortOnDropHandle::new(tokio::spawn(watch.go_on(ready)));
         let evidence = Arc::clone(evidence);
-        let writing = tokio::spawn(async move {
+        let writing = AbortOnDropHandle::new(tokio::spawn(async move {
             while let Some(event) = events.recv().await {
                 evidence.lock(&event);
             }
-        });
+        }));
         let observer = Observer {
             stop,
             watching,

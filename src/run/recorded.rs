@@ -1,6 +1,6 @@
 //! Reading a recorded case back: for the judge, right after the run or years later.
 
-use super::evidence::{ACCEPTED, FAULTS, HISTORY, LOCKS, NOTES};
+use super::evidence::{ACCEPTED, FAULTS, HISTORY, LOCKS, NOT_COLLECTED, NOTES};
 use super::folder::FolderError;
 use crate::model::{CaseNotes, CaseRecord};
 use serde::de::DeserializeOwned;
@@ -18,7 +18,7 @@ pub fn read_case(folder: &Path) -> Result<(CaseRecord, CaseNotes), FolderError> 
             reason: error.to_string(),
         })?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => CaseNotes {
-            gaps: vec!["the run ended before this case was collected".to_owned()],
+            gaps: vec![NOT_COLLECTED.to_owned()],
             ..CaseNotes::default()
         },
         Err(source) => {
@@ -36,14 +36,20 @@ pub fn read_case(folder: &Path) -> Result<(CaseRecord, CaseNotes), FolderError> 
         faults: read_rows(&folder.join(FAULTS), &mut gaps)?,
         locks: read_rows(&folder.join(LOCKS), &mut gaps)?,
         values: notes.values.clone(),
+        resource: notes.resource.clone(),
         refusals_counted: notes.stale_rejections_metric,
+        settled: notes.settled,
+        without_writes: notes
+            .load
+            .as_ref()
+            .is_some_and(|load| load.keyspace.is_some()),
         gaps,
     };
     Ok((record, notes))
 }
 
 /// A last line without its end is what a killed run leaves: a gap, no error.
-fn read_rows<T: DeserializeOwned>(
+pub fn read_rows<T: DeserializeOwned>(
     path: &Path,
     gaps: &mut Vec<String>,
 ) -> Result<Vec<T>, FolderError> {

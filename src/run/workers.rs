@@ -1,21 +1,15 @@
 //! The workers of a case: their consoles read into happenings, their gates opened.
 
 use super::drive::Happening;
-use crate::cluster::{Console, ConsoleLine, LastLines};
+use crate::cluster::{Console, ConsoleLine, LastLines, Stdin};
 use crate::model::{Event, Gate};
 use std::collections::BTreeMap;
-use std::pin::Pin;
-use std::time::Duration;
-use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
-
-/// A line this short fits into the pipe of a process that stands still.
-const WRITE_DEADLINE: Duration = Duration::from_secs(5);
 
 /// The open stdin of every worker. Dropping it ends them.
 #[derive(Default)]
 pub struct Workers {
-    stdin: BTreeMap<String, Pin<Box<dyn AsyncWrite + Send>>>,
+    stdin: BTreeMap<String, Stdin>,
 }
 
 impl Workers {
@@ -36,12 +30,16 @@ impl Workers {
         let Some(stdin) = self.stdin.get_mut(worker) else {
             return Ok(());
         };
-        let line = format!("{{\"go\":\"{gate}\",\"round\":{round}}}\n");
-        let written = async {
-            stdin.write_all(line.as_bytes()).await?;
-            stdin.flush().await
-        };
-        tokio::time::timeout(WRITE_DEADLINE, written).await?
+        let go = format!("{{\"go\":\"{gate}\",\"round\":{round}}}");
+        stdin.say(&go).await
+    }
+
+    /// Asks a worker for its clocks; the answer is an event.
+    pub async fn ask_clock(&mut self, worker: &str) -> std::io::Result<()> {
+        match self.stdin.get_mut(worker) {
+            Some(stdin) => stdin.say("{\"tell\":\"clock\"}").await,
+            None => Ok(()),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{Scenario, Surroundings};
+use super::{Scenario, Settings, Surroundings};
 use crate::yaml::{InvalidFile, suggestion};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,15 +67,24 @@ impl Library {
         })
     }
 
-    pub fn load(&self, name: &str, around: &Surroundings) -> Result<Scenario, LibraryError> {
-        load_file(&self.file(name)?, around)
+    pub fn load(
+        &self,
+        name: &str,
+        settings: &Settings,
+        around: &Surroundings,
+    ) -> Result<Scenario, LibraryError> {
+        load_file(&self.file(name)?, settings, around)
     }
 }
 
-pub fn load_file(path: &Path, around: &Surroundings) -> Result<Scenario, LibraryError> {
+pub fn load_file(
+    path: &Path,
+    settings: &Settings,
+    around: &Surroundings,
+) -> Result<Scenario, LibraryError> {
     let text = std::fs::read_to_string(path).map_err(|source| LibraryError::Unreadable {
         path: path.to_owned(),
         source,
     })?;
-    Ok(Scenario::parse(path, &text, around)?)
+    Ok(Scenario::parse(path, &text, settings, around)?)
 }

@@ -15,19 +15,25 @@ mod task;
 
 pub use task::WorkerTask;
 
-use crate::dlock::{self, LockClient, LockError, LockMetrics, LockSettings, MAX_KEY_BYTES};
+use crate::clock::raw_monotonic_ns;
+use crate::dlock::{
+    self, LockBackend, LockClient, LockError, LockMetrics, LockSettings, MAX_KEY_BYTES,
+    ReentrantLocks,
+};
 use crate::model::{EventKind, Gate};
 use crate::resource::{ClientError, ResourceClient};
 use metrics_server::serve_metrics;
 use prometheus_client::registry::Registry;
 use protocol::{Emitter, Gates, stdin_lines};
-use round::Rounds;
+use round::{Played, Rounds};
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 /// How a worker ended without an error of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,13 +97,13 @@ pub async fn run_with(
     output: impl Write + Send + 'static,
 ) -> Result<WorkerEnd, WorkerError> {
     let metrics = LockMetrics::default();
-    let locks = lock_client(&task, metrics.clone())?;
+    let locks = ReentrantLocks::new(lock_client(&task, metrics.clone())?);
     let resource = ResourceClient::new(&task.resource, RESOURCE_TIMEOUT).map_err(|source| {
         let url = task.resource.clone();
         WorkerError::Resource { url, source }
     })?;
     let emitter = Emitter::new(&task.worker, output);
-    let (gates, input_ended) = Gates::new(&task.gates, lines);
+    let (gates, input_ended) = Gates::new(&task.gates, lines, &emitter);
     let rounds = Rounds {
         task: &task,
         locks: &locks,
@@ -117,19 +123,27 @@ pub async fn run_with(
     }
 }
 
-/// For one request to the resource.
-const RESOURCE_TIMEOUT: Duration = Duration::from_secs(5);
+/// For one request to the resource. A network that holds a write back for
+/// longer than any TTL must still find somebody who waits for the answer.
+const RESOURCE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Before the round after a failed one: a server that refuses connections
+/// would otherwise be asked as fast as it can refuse.
+const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
 
 async fn play_all(rounds: &Rounds<'_>) -> io::Result<()> {
-    rounds.emitter.emit(EventKind::Ready)?;
-    rounds.gates.pass(Gate::Start, 0, rounds.emitter).await?;
-    for round in 1..=rounds.task.rounds {
-        rounds.play(round).await?;
+    let Rounds { task, emitter, .. } = rounds;
+    emitter.emit(EventKind::Ready)?;
+    rounds.gates.pass(Gate::Start, 0, emitter).await?;
+    let started_ns = raw_monotonic_ns();
+    let since_start = || Duration::from_nanos(raw_monotonic_ns() - started_ns);
+    let mut played = 0;
+    while task.wants_another_round(played, since_start()) {
+        played += 1;
+        if rounds.play(played).await? == Played::Failed {
+            sleep(AFTER_A_FAILURE).await;
+        }
     }
-    let rounds_played = rounds.task.rounds;
-    rounds.emitter.emit(EventKind::Done {
-        rounds: rounds_played,
-    })
+    emitter.emit(EventKind::Done { rounds: played })
 }
 
 /// Nothing is connected here: a server that is not there yet shows in the rounds.
@@ -140,12 +154,25 @@ fn lock_client(task: &WorkerTask, metrics: LockMetrics) -> Result<LockClient, Wo
     if let Some((flag, reason)) = task.lock_options().conflict() {
         return Err(WorkerError::Conflict(flag, reason));
     }
-    let backend = dlock::open(&task.lock_options(), &task.endpoints)?;
+    let backend = open(task)?;
     let settings = LockSettings {
         ttl: task.ttl,
         seed: task.seed,
     };
     Ok(LockClient::new(backend, settings, metrics)?)
+}
+
+fn open(task: &WorkerTask) -> Result<Arc<dyn LockBackend>, WorkerError> {
+    let lock = task.lock_options();
+    #[cfg(debug_assertions)]
+    if let Some(mutant) = task.mutant {
+        if !mutant.is_in(&lock) {
+            let reason = format!("{mutant} changes nothing about this lock");
+            return Err(WorkerError::Conflict("mutant", reason));
+        }
+        return Ok(dlock::open_misbehaving(&lock, &task.endpoints, mutant)?);
+    }
+    Ok(dlock::open(&lock, &task.endpoints)?)
 }
 
 /// Completes only when the page cannot be served.

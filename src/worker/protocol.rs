@@ -1,4 +1,4 @@
-use crate::clock::raw_monotonic_ns;
+use crate::clock::{own_clocks_ns, raw_monotonic_ns};
 use crate::model::{Event, EventKind, Gate};
 use serde::Deserialize;
 use std::collections::HashSet;
@@ -47,18 +47,19 @@ pub(super) struct Gates {
 }
 
 impl Gates {
-    /// The gates, and the reader that opens them: it has to be polled beside
-    /// the work, and completes when the input has ended.
+    /// The gates, and the reader that opens them and answers questions: it has
+    /// to be polled beside the work, and completes when the input has ended.
     pub(super) fn new(
         stops_at: &[Gate],
         lines: mpsc::Receiver<String>,
+        emitter: &Emitter,
     ) -> (Gates, impl Future<Output = ()>) {
         let (opener, opened) = watch::channel(HashSet::new());
         let gates = Gates {
             stops_at: stops_at.to_owned(),
             opened,
         };
-        (gates, read_lines(lines, opener))
+        (gates, read_lines(lines, opener, emitter))
     }
 
     /// Goes on when the gate is open; at once where the worker does not stop at it.
@@ -83,22 +84,42 @@ impl Gates {
 async fn read_lines(
     mut lines: mpsc::Receiver<String>,
     opener: watch::Sender<HashSet<(Gate, u32)>>,
+    emitter: &Emitter,
 ) {
     while let Some(line) = lines.recv().await {
-        match serde_json::from_str::<Go>(&line) {
-            Ok(Go { go, round }) => opener.send_modify(|opened| {
+        match serde_json::from_str::<Order>(&line) {
+            Ok(Order::Go { go, round }) => opener.send_modify(|opened| {
                 opened.insert((go, round));
             }),
+            Ok(Order::Tell {
+                tell: Subject::Clock,
+            }) => {
+                let (realtime_ns, monotonic_ns) = own_clocks_ns();
+                // An output that is gone shows in the next event of a round.
+                let _ = emitter.emit(EventKind::Clock {
+                    realtime_ns,
+                    monotonic_ns,
+                });
+            }
             Err(error) => eprintln!("fencepost worker: ignored {line:?} on stdin: {error}"),
         }
     }
 }
 
-/// `{"go":"before_write","round":1}`
+/// What the harness can say on stdin.
 #[derive(Deserialize)]
-struct Go {
-    go: Gate,
-    round: u32,
+#[serde(untagged)]
+enum Order {
+    /// `{"go":"before_write","round":1}`
+    Go { go: Gate, round: u32 },
+    /// `{"tell":"clock"}`
+    Tell { tell: Subject },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Subject {
+    Clock,
 }
 
 /// The lines of stdin, read by a thread of its own.
@@ -130,13 +151,13 @@ mod tests {
     #[tokio::test]
     async fn a_gate_opens_for_its_own_round_only() {
         let (tx, rx) = mpsc::channel(8);
-        let (gates, reader) = Gates::new(&[Gate::BeforeWrite], rx);
-        let emitter = Emitter::new("a", io::sink());
+        let emitter: &'static Emitter = Box::leak(Box::new(Emitter::new("a", io::sink())));
+        let (gates, reader) = Gates::new(&[Gate::BeforeWrite], rx, emitter);
         tokio::spawn(reader);
         for line in ["nonsense", r#"{"go":"before_write","round":2}"#] {
             tx.send(line.to_owned()).await.unwrap();
         }
-        let pass = |gate, round| timeout(SHORT, gates.pass(gate, round, &emitter));
+        let pass = |gate, round| timeout(SHORT, gates.pass(gate, round, emitter));
         assert!(pass(Gate::BeforeRelease, 1).await.is_ok(), "no stop there");
         assert!(pass(Gate::BeforeWrite, 1).await.is_err(), "round 2 is open");
         assert!(pass(Gate::BeforeWrite, 2).await.is_ok(), "open in advance");
@@ -145,10 +166,10 @@ mod tests {
     #[tokio::test]
     async fn the_end_of_the_input_ends_the_reader_and_opens_nothing() {
         let (tx, rx) = mpsc::channel(8);
-        let (gates, reader) = Gates::new(&[Gate::Start], rx);
+        let emitter = Emitter::new("a", io::sink());
+        let (gates, reader) = Gates::new(&[Gate::Start], rx, &emitter);
         drop(tx);
         timeout(SHORT, reader).await.expect("the reader ends");
-        let emitter = Emitter::new("a", io::sink());
         let pass = gates.pass(Gate::Start, 0, &emitter);
         assert!(timeout(SHORT, pass).await.is_err());
     }

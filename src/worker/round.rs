@@ -1,46 +1,55 @@
 use super::WorkerTask;
 use super::protocol::{Emitter, Gates};
-use crate::dlock::{Lease, LockClient, keep_renewed};
+use crate::dlock::{Hold, Lease, ReentrantLocks, Released, keep_renewed};
 use crate::model::{EventKind, Fence, Gate, OnLost, ReleaseOutcome, ReleaseStyle, RowValue, Step};
-use crate::resource::{ResourceClient, Stored, WriteAnswer, WriteAttempt};
+use crate::resource::{ClientError, ResourceClient, WriteAnswer, WriteAttempt};
 use std::io;
 use tokio::time::{Instant, sleep};
 
 /// What every round of one worker needs.
 pub(super) struct Rounds<'a> {
     pub(super) task: &'a WorkerTask,
-    pub(super) locks: &'a LockClient,
+    pub(super) locks: &'a ReentrantLocks,
     pub(super) resource: &'a ResourceClient,
     pub(super) emitter: &'a Emitter,
     pub(super) gates: &'a Gates,
 }
 
+/// What became of a round, for whoever plays the next one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Played {
+    ToTheEnd,
+    /// Some step gave no usable answer.
+    Failed,
+}
+
 impl Rounds<'_> {
     /// Acquire, read, work, write, release. Only a broken output is an error:
     /// everything else that can go wrong is an event.
-    pub(super) async fn play(&self, round: u32) -> io::Result<()> {
+    pub(super) async fn play(&self, round: u32) -> io::Result<Played> {
         let key = self.task.key.clone();
         self.emit(EventKind::Acquiring { round, key })?;
         let deadline = Instant::now() + self.task.acquire_timeout;
-        let lease = match self.locks.acquire(&self.task.key, deadline).await {
-            Ok(lease) => lease,
+        let outer = match self.locks.acquire(&self.task.key, deadline).await {
+            Ok(hold) => hold,
             Err(error) => return self.failed(round, Step::Acquire, error),
         };
         self.emit(EventKind::Acquired {
             round,
             key: self.task.key.clone(),
-            token: lease.fence(),
-            owner: lease.owner().to_owned(),
+            token: outer.fence(),
+            owner: outer.owner().to_owned(),
         })?;
-        self.hold(round, &lease).await?;
-        self.release(round, lease).await
+        let played = self.hold(round, &outer).await?;
+        self.release(round, outer).await?;
+        Ok(played)
     }
 
     /// Everything under the lock, with the watchdog beside it where one is wanted.
-    async fn hold(&self, round: u32, lease: &Lease) -> io::Result<()> {
+    async fn hold(&self, round: u32, outer: &Hold) -> io::Result<Played> {
         let watchdog = async {
             if self.task.renew {
-                keep_renewed(lease, || self.renewed(round, lease)).await;
+                keep_renewed(outer, || self.renewed(round, outer)).await;
             }
             // What a lost lease means is decided where the round looks at it.
             std::future::pending::<()>().await
@@ -49,15 +58,60 @@ impl Rounds<'_> {
             // The round comes first: when a frozen worker wakes up at its gate,
             // the write leaves before the watchdog notices anything.
             biased;
-            result = self.read_work_write(round, lease) => result,
+            result = self.in_and_out(round, outer) => result,
             () = watchdog => unreachable!("a watchdog never completes"),
         }
     }
 
-    async fn read_work_write(&self, round: u32, lease: &Lease) -> io::Result<()> {
+    /// Into the innermost of the nested holds, and out to the outermost.
+    async fn in_and_out(&self, round: u32, outer: &Hold) -> io::Result<Played> {
         self.pass(Gate::AfterAcquire, round).await?;
-        let stored = match self.resource.get(&self.task.key).await {
-            Ok(stored) => stored,
+        let inner = self.reenter(round, outer)?;
+        let innermost = inner.last().unwrap_or(outer);
+        let played = self.read_work_write(round, innermost).await?;
+        self.leave(round, inner).await?;
+        Ok(played)
+    }
+
+    /// A lease that is lost is not entered again; it is told of where the
+    /// round looks at it.
+    fn reenter(&self, round: u32, outer: &Hold) -> io::Result<Vec<Hold>> {
+        let mut inner = Vec::new();
+        while inner.len() + 1 < self.task.nested
+            && let Ok(hold) = outer.reenter()
+        {
+            self.emit(EventKind::Reentered {
+                round,
+                key: self.task.key.clone(),
+                token: hold.fence(),
+                holds: hold.holds(),
+            })?;
+            inner.push(hold);
+        }
+        Ok(inner)
+    }
+
+    async fn leave(&self, round: u32, mut inner: Vec<Hold>) -> io::Result<()> {
+        if !inner.is_empty() {
+            self.pass(Gate::BeforeLeave, round).await?;
+        }
+        while let Some(hold) = inner.pop() {
+            let token = hold.fence();
+            if let Released::StillHeld { holds } = hold.release().await {
+                self.emit(EventKind::Left {
+                    round,
+                    key: self.task.key.clone(),
+                    token,
+                    holds,
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn read_work_write(&self, round: u32, lease: &Lease) -> io::Result<Played> {
+        let basis = match self.read().await {
+            Ok(basis) => basis,
             Err(error) => return self.failed(round, Step::Read, error),
         };
         self.work(lease).await;
@@ -74,13 +128,13 @@ impl Rounds<'_> {
                 reason: reason.to_string(),
             })?;
             if self.task.on_lost == OnLost::Stop {
-                return Ok(());
+                return Ok(Played::ToTheEnd);
             }
         }
         // Nothing looks at the lease from here to the send: whatever happens at
         // this gate happens after the last check, which is the point of it.
         self.pass(Gate::BeforeWrite, round).await?;
-        self.write(round, lease, stored).await
+        self.write(round, lease, basis).await
     }
 
     async fn work(&self, lease: &Lease) {
@@ -96,11 +150,29 @@ impl Rounds<'_> {
         }
     }
 
-    async fn write(&self, round: u32, lease: &Lease, stored: Option<Stored>) -> io::Result<()> {
+    async fn read(&self) -> Result<Basis, ClientError> {
+        if !self.task.reads {
+            return Ok(Basis::default());
+        }
+        let stored = self.resource.get(&self.task.key).await?;
+        // Positions begin at 1, so 0 says: there was nothing yet.
+        Ok(stored.map_or(
+            Basis {
+                count: 0,
+                position: Some(0),
+            },
+            |stored| Basis {
+                count: count(&stored.value),
+                position: Some(stored.position),
+            },
+        ))
+    }
+
+    async fn write(&self, round: u32, lease: &Lease, basis: Basis) -> io::Result<Played> {
         let key = self.task.key.clone();
         let (token, owner) = (lease.fence(), lease.owner().to_owned());
         let body = serde_json::json!({
-            "count": stored.as_ref().map_or(0, |stored| count(&stored.value)).saturating_add(1),
+            "count": basis.count.saturating_add(1),
             "by": self.task.worker,
             "token": token,
         });
@@ -115,31 +187,33 @@ impl Rounds<'_> {
             token: (self.task.fence == Fence::On).then_some(token),
             token_seq: 0,
             owner: Some(owner.clone()),
-            // Positions begin at 1, so 0 says: there was nothing yet.
-            based_on: Some(stored.map_or(0, |stored| stored.position)),
+            based_on: basis.position,
             body: body.to_string().into(),
         };
-        match self.resource.put(&attempt).await {
-            Ok(WriteAnswer::Accepted { position }) => self.emit(EventKind::WriteAccepted {
+        let answer = match self.resource.put(&attempt).await {
+            Ok(WriteAnswer::Accepted { position }) => EventKind::WriteAccepted {
                 round,
                 key,
                 token,
                 owner,
                 position,
-            }),
-            Ok(WriteAnswer::Rejected { seen, got }) => self.emit(EventKind::WriteRejected {
+            },
+            Ok(WriteAnswer::Rejected { seen, got }) => EventKind::WriteRejected {
                 round,
                 key,
                 owner,
                 seen,
                 got,
-            }),
-            Err(error) => self.failed(round, Step::Write, error),
-        }
+            },
+            Err(error) => return self.failed(round, Step::Write, error),
+        };
+        self.emit(answer)?;
+        Ok(Played::ToTheEnd)
     }
 
-    async fn release(&self, round: u32, lease: Lease) -> io::Result<()> {
+    async fn release(&self, round: u32, outer: Hold) -> io::Result<()> {
         self.pass(Gate::BeforeRelease, round).await?;
+        let lease = outer.into_lease().expect("the inner holds have been left");
         let (key, token) = (self.task.key.clone(), lease.fence());
         self.emit(EventKind::Releasing {
             round,
@@ -175,12 +249,18 @@ impl Rounds<'_> {
         });
     }
 
-    fn failed(&self, round: u32, during: Step, error: impl std::error::Error) -> io::Result<()> {
+    fn failed(
+        &self,
+        round: u32,
+        during: Step,
+        error: impl std::error::Error,
+    ) -> io::Result<Played> {
         self.emit(EventKind::Failed {
             round,
             during,
             error: error.to_string(),
-        })
+        })?;
+        Ok(Played::Failed)
     }
 
     async fn pass(&self, gate: Gate, round: u32) -> io::Result<()> {
@@ -190,6 +270,14 @@ impl Rounds<'_> {
     fn emit(&self, kind: EventKind) -> io::Result<()> {
         self.emitter.emit(kind)
     }
+}
+
+/// What a write goes on from.
+#[derive(Default)]
+struct Basis {
+    count: u64,
+    /// The position of what was read; None where nothing was.
+    position: Option<u64>,
 }
 
 /// How often the value was written before, as the value itself says. Whoever

@@ -1,3 +1,5 @@
+#[cfg(debug_assertions)]
+use crate::dlock::Mutant;
 use crate::model::{
     Backend, Fence, FenceFloor, Gate, LockOptions, OnLost, ReleaseStyle, WaitPolicy, parse_duration,
 };
@@ -54,15 +56,25 @@ pub struct WorkerTask {
     )]
     pub resource: String,
 
-    /// Where to stop and wait for a go on stdin: start, after_acquire, before_write, before_release
+    /// Where to stop and wait for a go on stdin: start, after_acquire, before_write, before_leave,
+    /// before_release, between_get_and_del
     // The full path keeps clap from splitting the list itself: that way an
     // empty variable is an empty list and not one gate without a name.
     #[arg(long, env = "FENCEPOST_GATES", default_value = "", value_parser = gates)]
     pub gates: std::vec::Vec<Gate>,
 
-    /// How often to acquire, write and release
-    #[arg(long, env = "FENCEPOST_ROUNDS", default_value_t = 1)]
-    pub rounds: u32,
+    /// How often to acquire, write and release [default: 1; with --for as often as fits]
+    #[arg(long, env = "FENCEPOST_ROUNDS")]
+    pub rounds: Option<u32>,
+
+    /// For how long to begin new rounds, from the start on; the last one is played to its end.
+    /// Together with --rounds, whichever comes first ends it (0ms: rounds alone)
+    #[arg(long = "for", env = "FENCEPOST_FOR_MS", default_value = "0ms", value_parser = duration)]
+    pub lasting: Duration,
+
+    /// How many holds to nest on one grant, 1 to 8: the work is done in the innermost one
+    #[arg(long, env = "FENCEPOST_NESTED", default_value = "1", value_parser = nested)]
+    pub nested: usize,
 
     /// How long to work between the read and the write
     #[arg(long, env = "FENCEPOST_WORK_MS", default_value = "50ms", value_parser = duration)]
@@ -88,6 +100,10 @@ pub struct WorkerTask {
     #[arg(long, env = "FENCEPOST_RENEW", value_parser = FalseyValueParser::new())]
     pub renew: bool,
 
+    /// Read the value before the work, and say with the write what was read: true or false
+    #[arg(long, env = "FENCEPOST_READS", default_value_t = true, action = clap::ArgAction::Set)]
+    pub reads: bool,
+
     /// Of everything random, such as the waits between two tries
     #[arg(long, env = "FENCEPOST_SEED", default_value_t = 1)]
     pub seed: u64,
@@ -95,6 +111,11 @@ pub struct WorkerTask {
     /// Serve GET /metrics on this address
     #[arg(long, env = "FENCEPOST_METRICS")]
     pub metrics: Option<SocketAddr>,
+
+    /// Switch a defect of the lock on, to see that it is caught
+    #[cfg(debug_assertions)]
+    #[arg(long, hide = true, env = "FENCEPOST_MUTANT")]
+    pub mutant: Option<Mutant>,
 }
 
 impl WorkerTask {
@@ -104,6 +125,13 @@ impl WorkerTask {
             wait: self.wait,
             release: self.release,
             fence_floor: self.fence_floor,
+        }
+    }
+
+    pub(super) fn wants_another_round(&self, played: u32, since_start: Duration) -> bool {
+        match (self.rounds, self.lasting) {
+            (rounds, Duration::ZERO) => played < rounds.unwrap_or(1),
+            (rounds, lasting) => since_start < lasting && rounds.is_none_or(|most| played < most),
         }
     }
 }
@@ -119,6 +147,11 @@ fn duration(text: &str) -> Result<Duration, String> {
         Some(_) => Err("longer than a day".to_owned()),
         None => Err("not a duration such as 2s, 500ms, 1m, or 500 for milliseconds".to_owned()),
     }
+}
+
+fn nested(text: &str) -> Result<usize, String> {
+    let depth = text.parse().ok().filter(|depth| (1..=8).contains(depth));
+    depth.ok_or_else(|| "not a whole number from 1 to 8".to_owned())
 }
 
 fn gates(text: &str) -> Result<Vec<Gate>, String> {
@@ -162,7 +195,7 @@ mod tests {
         assert_eq!(task.ttl, Duration::from_secs(2));
         assert_eq!(task.work, Duration::from_millis(50));
         assert_eq!(task.pause, Duration::from_secs(5));
-        assert_eq!((task.rounds, task.key.as_str()), (3, "k"));
+        assert_eq!((task.rounds, task.key.as_str()), (Some(3), "k"));
         assert_eq!(task.gates, [Gate::BeforeWrite, Gate::BeforeRelease]);
         assert_eq!(task.fence, Fence::Off);
         assert!(task.renew);
@@ -177,6 +210,36 @@ mod tests {
         assert_eq!(task.on_lost, OnLost::Stop);
         assert!(!task.renew);
         assert_eq!(task.metrics, None);
+        assert_eq!(task.nested, 1);
+    }
+
+    #[test]
+    fn rounds_and_time_end_a_worker_whichever_comes_first() {
+        let (early, late) = (Duration::from_secs(1), Duration::from_secs(2));
+        for (line, played, since_start, another) in [
+            ("", 0, late, true),
+            ("", 1, early, false),
+            ("--rounds 3", 2, late, true),
+            ("--rounds 3", 3, early, false),
+            ("--rounds 0", 0, early, false),
+            ("--for 2s", 1000, early, true),
+            ("--for 2s", 1, late, false),
+            ("--for 2s --rounds 3", 2, early, true),
+            ("--for 2s --rounds 3", 3, early, false),
+            ("--for 2s --rounds 3", 1, late, false),
+        ] {
+            let task = parse(line).unwrap();
+            let wants = task.wants_another_round(played, since_start);
+            assert_eq!(wants, another, "{line}: {played} after {since_start:?}");
+        }
+    }
+
+    #[test]
+    fn holds_are_nested_up_to_eight_deep() {
+        assert_eq!(parse("--nested 8").unwrap().nested, 8);
+        for depth in ["0", "9", "-1", "two"] {
+            assert!(parse(&format!("--nested={depth}")).is_err(), "{depth}");
+        }
     }
 
     #[test]

@@ -26,10 +26,26 @@ impl<'a> Fields<'a> {
         entry.map(|(_, node)| node)
     }
 
+    /// Where the name of a field stands, if it is there.
+    pub fn place_of(&self, name: &str) -> Option<Place> {
+        let entry = self.entries.iter().find(|(key, _)| key.value == name);
+        entry.map(|(key, _)| key.place)
+    }
+
     pub fn required(&mut self, name: &'static str, report: &mut Report) -> Option<&'a Node> {
+        self.required_at(name, self.place, report)
+    }
+
+    /// As [`Fields::required`], where `place` is what has to have it.
+    pub fn required_at(
+        &mut self,
+        name: &'static str,
+        place: Place,
+        report: &mut Report,
+    ) -> Option<&'a Node> {
         let node = self.optional(name);
         if node.is_none() {
-            report.add(self.place, format!("{} needs `{name}`", self.what));
+            report.add(place, format!("{} needs `{name}`", self.what));
         }
         node
     }

@@ -6,11 +6,13 @@
 
 mod fields;
 mod nearest;
+mod overlay;
 mod parse;
 mod report;
 
 pub use fields::Fields;
 pub use nearest::suggestion;
+pub use overlay::overlay;
 pub use parse::parse;
 pub use report::{InvalidFile, Report};
 
@@ -20,6 +22,25 @@ pub struct Place {
     pub line: usize,
     pub column: usize,
 }
+
+impl Place {
+    /// Of something that was laid over the file from outside: the `nth` part of
+    /// the thing with this number, counted from one. See [`Report::name_outside`].
+    fn outside(number: usize, nth: usize) -> Place {
+        Place {
+            line: 0,
+            column: number * PARTS + nth,
+        }
+    }
+
+    /// The number of what was laid over the file, where it is not in the file.
+    fn number_outside(self) -> Option<usize> {
+        (self.line == 0).then_some(self.column / PARTS)
+    }
+}
+
+/// More parts than anybody lays over a file in one thing.
+const PARTS: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
@@ -57,6 +78,30 @@ impl Node {
             Value::Scalar(_) => "a single value",
             Value::List(_) => "a list",
             Value::Map(_) => "a mapping",
+        }
+    }
+
+    /// Gives it and everything in it a place outside of the file, each part its
+    /// own.
+    pub fn move_outside(&mut self, number: usize) {
+        self.move_parts(number, &mut 0);
+    }
+
+    fn move_parts(&mut self, number: usize, nth: &mut usize) {
+        self.place = next_outside(number, nth);
+        match &mut self.value {
+            Value::Scalar(_) => {}
+            Value::List(items) => {
+                for item in items {
+                    item.move_parts(number, nth);
+                }
+            }
+            Value::Map(entries) => {
+                for (key, node) in entries {
+                    key.place = next_outside(number, nth);
+                    node.move_parts(number, nth);
+                }
+            }
         }
     }
 
@@ -104,4 +149,9 @@ impl Node {
             }
         }
     }
+}
+
+fn next_outside(number: usize, nth: &mut usize) -> Place {
+    *nth += 1;
+    Place::outside(number, *nth)
 }

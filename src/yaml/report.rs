@@ -6,6 +6,8 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Report {
     file: String,
+    /// What was laid over the file from outside.
+    outside: Vec<String>,
     complaints: Vec<(Place, String)>,
 }
 
@@ -19,8 +21,16 @@ impl Report {
     pub fn new(file: &Path) -> Report {
         Report {
             file: file.display().to_string(),
+            outside: Vec::new(),
             complaints: Vec::new(),
         }
+    }
+
+    /// How complaints call what was moved outside (see [`Node::move_outside`]).
+    ///
+    /// [`Node::move_outside`]: super::Node::move_outside
+    pub fn name_outside(&mut self, names: Vec<String>) {
+        self.outside = names;
     }
 
     pub fn add(&mut self, place: Place, message: impl Into<String>) {
@@ -40,20 +50,37 @@ impl Report {
         self.add(place, format!("unknown {what} `{got}`; {hint}"));
     }
 
+    /// How many complaints there are so far; more after a read mean that not
+    /// everything of it could be read.
+    pub fn complaints(&self) -> usize {
+        self.complaints.len()
+    }
+
     /// `value` where nothing was wrong, else everything that was, in file order.
     pub fn finish<T>(mut self, value: Option<T>) -> Result<T, InvalidFile> {
         if let (Some(value), true) = (value, self.complaints.is_empty()) {
             return Ok(value);
         }
-        self.complaints.sort_by_key(|(place, _)| *place);
+        // What several cases share is read once for each of them.
+        self.complaints.sort();
+        self.complaints.dedup();
         let lines = self
             .complaints
             .iter()
-            .map(|(place, message)| {
-                format!("{}:{}:{}: {message}", self.file, place.line, place.column)
-            })
+            .map(|(place, message)| format!("{}: {message}", self.words(*place)))
             .collect();
         Err(InvalidFile { lines })
+    }
+
+    fn words(&self, place: Place) -> String {
+        let Place { line, column } = place;
+        let number = place
+            .number_outside()
+            .and_then(|number| number.checked_sub(1));
+        match number.and_then(|number| self.outside.get(number)) {
+            Some(name) => format!("{}: {name}", self.file),
+            None => format!("{}:{line}:{column}", self.file),
+        }
     }
 }
 

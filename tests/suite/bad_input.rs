@@ -22,7 +22,8 @@ fn a_trigger_of_nobody_is_answered_with_the_nearest() {
     let home = Home::new();
     home.replace(FILE, "when: b.write_accepted", "when: c.write_accepted");
     let place = home.place(FILE, "c.write_accepted");
-    refused(&home, SCENARIO).expect_said(&[&format!("{place}: unknown worker `c`")]);
+    refused(&home, SCENARIO)
+        .expect_said(&[&format!("{place}: unknown worker, service or entry `c`")]);
     let home = Home::new();
     home.replace(FILE, "b.write_accepted", "b.write_acepted");
     refused(&home, SCENARIO).expect_said(&["did you mean `write_accepted`?"]);
@@ -165,10 +166,20 @@ fn wrong_flags_are_wrong_usage() {
         &["run"],
         &["run", SCENARIO, "--repeat", "0"],
         &["run", SCENARIO, "--repeat", "many"],
+        &["run", SCENARIO, "--jobs", "0"],
+        &["run", SCENARIO, "--jobs", "17"],
         &["run", SCENARIO, "--seed", "-1"],
         &["run", SCENARIO, "--all"],
         &["run", SCENARIO, "--mutant", "no-such-defect"],
         &["run", SCENARIO, "--nonsense"],
+        &["worker", "--mutant", "no-such-defect"],
+        &[
+            "worker",
+            "--backend",
+            "redis",
+            "--mutant",
+            "lock-reuses-nonce",
+        ],
         &["check"],
         &["plan"],
     ] {

@@ -21,11 +21,22 @@ struct Expected {
     /// What the resource held in the end, where that was looked at.
     #[serde(default)]
     values: BTreeMap<String, RowValue>,
+    /// The resource's node, where faults befall it.
+    resource: Option<String>,
     refusals_counted: Option<u64>,
+    /// Whether nothing was under way any more when the log was read.
+    #[serde(default)]
+    settled: bool,
     /// The case's outcome where a scenario asks for no violation.
     if_no_violation_is_expected: Outcome,
     violations: BTreeMap<ViolationKind, u64>,
     counts: BTreeMap<String, u64>,
+    /// In milliseconds.
+    #[serde(default)]
+    measures: BTreeMap<String, u64>,
+    /// Orders of events, and what the finding says of each.
+    #[serde(default)]
+    orders: Vec<(Vec<String>, String)>,
     /// One part of each doubt, in the judge's order.
     doubts: Vec<String>,
     stories: Option<Vec<ExpectedStory>>,
@@ -58,9 +69,13 @@ fn every_log_gets_its_verdict() {
             "{name}: {:#?}",
             judgement.violations
         );
-        let outcome = verdict(&judgement, &no_violations()).outcome;
+        let outcome = verdict(&log.record, &judgement, &no_violations()).outcome;
         assert_eq!(outcome, expected.if_no_violation_is_expected, "{name}");
         check_counts(name, &judgement.counts, &expected.counts);
+        check_measures(name, &judgement, &expected.measures);
+        for (events, found) in &expected.orders {
+            check_order(&log, &judgement, events, found);
+        }
         check_doubts(name, &judgement.doubts, &expected.doubts);
         if let Some(stories) = &expected.stories {
             check_stories(name, &judgement.stories, stories);
@@ -82,11 +97,11 @@ fn every_rule_is_the_only_one_to_catch_some_log() {
             .filter(|log| log.record.gaps.is_empty())
             .any(|log| {
                 let mut judgement = judge(&log.record);
-                let before = verdict(&judgement, &no_violations()).outcome;
+                let before = verdict(&log.record, &judgement, &no_violations()).outcome;
                 judgement
                     .violations
                     .retain(|violation| violation.kind != kind);
-                let after = verdict(&judgement, &no_violations()).outcome;
+                let after = verdict(&log.record, &judgement, &no_violations()).outcome;
                 (before, after) == (Outcome::NotAsExpected, Outcome::AsExpected)
             });
         assert!(noticed, "no log is condemned by {kind} alone");
@@ -140,6 +155,30 @@ fn check_counts(name: &str, counts: &Counts, expected: &BTreeMap<String, u64>) {
     }
 }
 
+fn check_measures(name: &str, judgement: &Judgement, expected: &BTreeMap<String, u64>) {
+    let measured = judgement.measures.iter();
+    let measured: BTreeMap<&str, u128> = measured
+        .map(|(measure, length)| (measure.name(), length.as_millis()))
+        .collect();
+    for (what, &ms) in expected {
+        let found = measured.get(what.as_str());
+        assert_eq!(found, Some(&u128::from(ms)), "{name}: {what}");
+    }
+}
+
+fn check_order(log: &Log, judgement: &Judgement, events: &[String], found: &str) {
+    let order = events.iter().map(|event| Trigger::parse(event));
+    let expect = Expectations {
+        order: order.collect::<Option<_>>().expect("events"),
+        ..Expectations::default()
+    };
+    let verdict = verdict(&log.record, judgement, &expect);
+    let finding = &verdict.findings[0];
+    let name = &log.name;
+    assert_eq!(finding.found.to_string(), found, "{name}: {events:?}");
+    assert_eq!(finding.held, found == "kept", "{name}: {events:?}");
+}
+
 fn check_doubts(name: &str, doubts: &[String], expected: &[String]) {
     assert_eq!(doubts.len(), expected.len(), "{name}: {doubts:#?}");
     for (doubt, part) in doubts.iter().zip(expected) {
@@ -187,13 +226,16 @@ fn load(folder: &Path) -> Log {
     let talkers: BTreeSet<&String> = history.iter().map(|event| &event.worker).collect();
     let talkers = talkers.into_iter().cloned().collect();
     let record = CaseRecord {
+        without_writes: false,
         workers: expected.workers.clone().unwrap_or(talkers),
         history,
         log: jsonl(&folder.join("accepted.jsonl")),
         faults: jsonl(&folder.join("faults.jsonl")),
         locks: jsonl(&folder.join("locks.jsonl")),
         values: expected.values.clone(),
+        resource: expected.resource.clone(),
         refusals_counted: expected.refusals_counted,
+        settled: expected.settled,
         gaps: expected.gaps.clone(),
     };
     let name = folder.file_name().expect("a folder has a name");

@@ -33,7 +33,11 @@ fn images_are_made_once_and_named_by_their_content() {
         hash.len() == 12 && hash.chars().all(|c| c.is_ascii_hexdigit())
     });
     assert!(by_hash, "{own}");
-    for name in ["fencepost/redis:7.0", "fencepost/etcd:3.5"] {
+    for name in [
+        "fencepost/redis:7.0",
+        "fencepost/etcd:3.5",
+        "fencepost/netfilter:1.8",
+    ] {
         let server = tags(&id_of(name));
         assert!(server.contains(&format!("{name}-")), "{server}");
     }
@@ -59,6 +63,8 @@ fn the_doctor_finds_everything_once_images_are_there() {
         "ok      images of the topology redis\n",
         "ok      images of the topology redlock\n",
         "ok      images of the topology etcd\n",
+        "ok      image of the proxies\n",
+        "ok      image of the packet filters\n",
     ]);
     assert!(!ended.stdout.contains("MISSING"), "{ended}");
 }

@@ -22,7 +22,7 @@ fn ctrl_c_while_containers_start_removes_them() {
 #[test]
 fn ctrl_c_while_a_worker_is_frozen_heals_it_and_keeps_the_evidence() {
     let Some(_turn) = docker_alone() else { return };
-    let (run, folder) = run("ctrl-c-scenario", &[]);
+    let (run, folder) = run("ctrl-c-scenario", &["--jobs", "1"]);
     await_pause(&folder, "unfenced");
     run.signal(Signal::SIGINT);
     let ended = interrupted(run);

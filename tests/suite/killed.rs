@@ -68,11 +68,11 @@ fn what_was_kept_on_purpose_stays_until_clean() {
     let run = ["run", SCENARIO, "--case", "fenced", "--results", folder];
     let kept = fencepost(&[&run[..], &["--keep"]].concat()).expect_code(0);
     let kept = kept.expect_said(&["`fencepost clean` removes them"]);
-    assert_eq!(owned_by(kept.pid).len(), 5, "four containers and a network");
+    assert_eq!(owned_by(kept.pid).len(), 7, "six containers and a network");
     // A run sweeps before it looks at anything else.
     let nowhere = ["run", SCENARIO, "--results", "/dev/null/x"];
     fencepost(&nowhere).expect_code(70);
-    assert_eq!(owned_by(kept.pid).len(), 5);
+    assert_eq!(owned_by(kept.pid).len(), 7);
     fencepost(&["clean"]).expect_code(0);
     assert_eq!(owned_by(kept.pid), [""; 0]);
     fencepost(&["clean"]).expect_code(0);

@@ -93,7 +93,7 @@ fn a_full_disk_is_named_with_the_remedy() {
     if !nix::unistd::geteuid().is_root() {
         return skip("only root can mount a small disk");
     }
-    for (size, arguments) in [("12k", "--case fenced"), ("64k", "")] {
+    for (size, arguments) in [("12k", "--case fenced"), ("64k", "--jobs 1")] {
         let disk = fresh_folder("small-disk");
         let disk = disk.to_str().expect("a plain path");
         let program = env!("CARGO_BIN_EXE_fencepost");

@@ -198,7 +198,7 @@ fn a_resource_that_applies_what_it_refuses_is_caught_by_its_value() {
 #[test]
 fn a_pause_that_does_not_bite_is_inconclusive() {
     let Some(_turn) = docker_alone() else { return };
-    let sabotage = ["--case", "fenced", "--mutant", "nemesis-sends-no-signal"];
+    let sabotage = ["--case", "fenced", "--mutant", "nemesis-only-pretends"];
     let ended = run(&fresh_folder("sabotage"), &sabotage).expect_code(2);
     assert_eq!(owned_by(ended.pid), [""; 0]);
     ended.expect_said(&["inconclusive", "not proven: pause of a", "in state"]);

@@ -4,7 +4,7 @@
 mod cancelling;
 mod dead_waiters;
 mod faults;
-mod kit;
+pub mod kit;
 mod observer;
 mod queue;
 mod reconnecting;

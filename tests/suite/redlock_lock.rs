@@ -2,7 +2,7 @@
 //! what it leaves behind. The nodes serve all tests, so each has its own key.
 
 mod faults;
-mod kit;
+pub mod kit;
 mod tokens;
 
 use crate::support::{contenders_exclude_each_other, docker_shared, times};

@@ -5,7 +5,7 @@ mod check;
 use crate::support::*;
 use check::complaints;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 const FILE: &str = "scenarios/pause-gt-ttl.yml";
@@ -29,6 +29,14 @@ fn every_shipped_scenario_fits_the_schema() {
 }
 
 #[test]
+fn whatever_can_be_written_fits_the_schema() {
+    // That the program takes it is tested beside it.
+    let path = project().join("src/scenario/tests/every_action.yml");
+    let text = fs::read_to_string(path).expect("text");
+    assert_eq!(complaints(&schema(), &scenario(&text)), [""; 0]);
+}
+
+#[test]
 fn what_the_schema_refuses_the_program_refuses_too() {
     let schema = schema();
     let text = fs::read_to_string(project().join(FILE)).expect("the scenario");
@@ -42,9 +50,66 @@ fn what_the_schema_refuses_the_program_refuses_too() {
         ("start: a.paused", "start: a"),
         ("do: { resume: a }", "do: {}"),
         ("do: { resume: a }", "do: { resume: a, for: 1s }"),
+        ("do: { resume: a }", "do: []"),
+        ("do: { resume: a }", "do: { resume: a, thaw: a }"),
+        ("do: { resume: a }", "do: { wait: 2 }"),
+        ("do: { resume: a }", "do: { wait: 1s.. }"),
+        ("do: { resume: a }", "do: { together: [{ wait: 1s }] }"),
+        ("do: { resume: a }", "do: { drop: a, percent: 5 }"),
+        ("do: { resume: a }", "do: { loss: a, percent: 100 }"),
+        ("do: { resume: a }", "do: { loss: a }"),
+        ("do: { resume: a }", "do: { skew: a }"),
+        ("do: { resume: a }", "do: { drift: a }"),
+        ("do: { resume: a }", "do: { bandwidth: a -> redis }"),
+        ("do: { resume: a }", "do: { skew: a, by: soon }"),
+        ("do: { resume: a }", "do: { drift: a, ppm: 500001 }"),
+        ("do: { resume: a }", "do: { drift: a, ppm: -500001 }"),
+        ("do: { resume: a }", "do: { disconnect: { one_of: [a] } }"),
+        ("do: { resume: a }", "do: { isolate: a, by: magic }"),
+        ("do: { resume: a }", "do: { partition: [[a]] }"),
+        ("do: { resume: a }", "do: { partition: [[a], []] }"),
+        ("do: { resume: a }", "do: { refuse: a }"),
+        ("do: { resume: a }", "do: { refuse: [] }"),
+        ("do: { resume: a }", "do: { latency: a -> redis }"),
+        (
+            "do: { resume: a }",
+            "do: { bandwidth: a -> redis, rate: 20 }",
+        ),
+        (
+            "do: { resume: a }",
+            "do: { bandwidth: a -> redis, rate: 0KB/s }",
+        ),
+        ("do: { resume: a }", "do: { toxic: a -> redis, type: noop }"),
+        (
+            "do: { resume: a }",
+            "do: { toxic: a -> redis, type: slicer }",
+        ),
+        (
+            "do: { resume: a }",
+            "do: { toxic: a -> redis, type: timeout, bytes: 1 }",
+        ),
+        (
+            "do: { resume: a }",
+            "do: { toxic: a -> redis, type: timeout, timeout: -1 }",
+        ),
+        (
+            "do: { resume: a }",
+            "do: { toxic: a -> redis, type: timeout, toxicity: 0 }",
+        ),
+        ("do: { resume: a }", "do: { resume: a }, repeat: 0"),
+        ("do: { resume: a }", "do: { resume: a }, repeat: 1001"),
+        ("do: { resume: a }", "do: { resume: a }, name: Cut"),
+        ("do: { resume: a }", "do: { resume: a }, after: 2s..x"),
+        ("when: b.write_accepted, ", ""),
         ("fence: off", "fence: of"),
         ("violations: 1..", "violations: 1..."),
         ("violations: 1..", "violations: { stale_acept: 1 }"),
+        ("violations: 1..", "violations: {}"),
+        ("violations: 1..", "blocked: 2s"),
+        ("violations: 1..", "blocked: .."),
+        ("violations: 1..", "quiet: 1..2"),
+        ("violations: 1..", "order: [a.paused]"),
+        ("violations: 1..", "order: [a.paused, b]"),
         ("violations: 1..", "violation: 1.."),
         ("name: pause-gt-ttl", "name: Pause"),
     ] {
@@ -64,30 +129,98 @@ fn the_schema_names_exactly_the_keys_that_the_program_knows() {
     let schema = schema();
     for (place, path) in [
         ("name: pause-gt-ttl", "/properties"),
-        ("lock: {", "/properties/lock/properties"),
+        ("lock: {", "/$defs/lock/properties"),
         ("  a: {", "/$defs/worker/properties"),
         ("  - {", "/$defs/entry/properties"),
         ("    fence: off", "/$defs/case/properties"),
-        ("    expect: {", "/$defs/case/properties/expect/properties"),
-        ("do: {", "/$defs/entry/properties/do/oneOf"),
+        ("    expect: {", "/$defs/expect/properties"),
     ] {
-        let home = Home::new();
         let strange = match place.strip_suffix('{') {
-            Some(before) => format!("{before}{{ qqqqqqqqqqqqqqqq: 1,"),
+            Some(before) => format!("{before}{{ {STRANGE}: 1,"),
             None => {
                 let indent = place.len() - place.trim_start().len();
-                format!("{}qqqqqqqqqqqqqqqq: 1\n{place}", " ".repeat(indent))
+                format!("{}{STRANGE}: 1\n{place}", " ".repeat(indent))
             }
         };
-        home.replace(FILE, place, &strange);
-        let ended = offline(&["--home", home.path(), "validate"]).expect_code(64);
-        let mut lines = ended.stderr.lines();
-        let known = lines.find_map(|line| line.split_once("`qqqqqqqqqqqqqqqq`; known: "));
-        let (_, known) = known.unwrap_or_else(|| panic!("{place}: {ended}"));
-        let known: BTreeSet<String> = known.split(", ").map(str::to_owned).collect();
         let at = schema.pointer(path).expect("a place in the schema");
-        assert_eq!(known, keys(at), "{place}");
+        assert_eq!(known(place, &strange), keys(at), "{place}");
     }
+}
+
+/// The same for the fields of loads.
+#[test]
+fn the_schema_names_exactly_the_keys_of_each_load() {
+    let schema = schema();
+    for (file, load) in [("hot-key-fairness", "contend"), ("etcd-leases", "keyspace")] {
+        let file = format!("scenarios/{file}.yml");
+        let home = Home::new();
+        let (before, strange) = (format!("{load}: {{"), format!("{load}: {{ {STRANGE}: 1,"));
+        home.replace(&file, &before, &strange);
+        let known = known_in(&home);
+        let at = &schema["$defs"][load]["properties"];
+        assert_eq!(known, keys(at), "{load}");
+    }
+}
+
+#[test]
+fn what_the_schema_refuses_of_a_load_the_program_refuses_too() {
+    let schema = schema();
+    for (file, old, new) in [
+        ("hot-key-fairness", "kind: load", "kind: lode"),
+        ("hot-key-fairness", "contenders: 50", "contenders: fifty"),
+        ("hot-key-fairness", "rate: 200/s", "rate: 200/m"),
+        ("hot-key-fairness", "work: 10ms", "model: ajar"),
+        ("etcd-leases", "keys: 20k", "keys: 20q"),
+        ("etcd-leases", "keys: 20k", "keys: 20k, effort: 11"),
+        ("etcd-leases", "keys: 20k", "keys: 20k, watch: 5"),
+    ] {
+        let home = Home::new();
+        let file = format!("scenarios/{file}.yml");
+        home.replace(&file, old, new);
+        let changed = fs::read_to_string(home.file(&file)).expect("a copy");
+        let found = complaints(&schema, &scenario(&changed));
+        assert!(!found.is_empty(), "the schema takes `{new}`");
+        offline(&["--home", home.path(), "validate"]).expect_code(64);
+    }
+}
+
+/// An action may have several forms; toxics have one for each type.
+#[test]
+fn the_schema_names_exactly_the_keys_that_each_action_has() {
+    let schema = schema();
+    let forms = schema["$defs"]["step"]["oneOf"].as_array();
+    let mut actions: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for form in forms.expect("forms of a step") {
+        let action = form["required"][0].as_str().expect("the action's key");
+        let known = actions.entry(action.to_owned()).or_default();
+        known.extend(keys(&form["properties"]));
+    }
+    assert!(actions.len() > 20, "{actions:?}");
+    for (action, keys) in actions {
+        let step = format!("do: {{ {STRANGE}: 1, {action}: a }}");
+        assert_eq!(known("do: { resume: a }", &step), keys, "{action}");
+    }
+}
+
+/// Like no key that there is.
+const STRANGE: &str = "qqqqqqqqqqqqqqqq";
+
+/// The keys that the program says it knows, where one of them is strange.
+#[track_caller]
+fn known(place: &str, strange: &str) -> BTreeSet<String> {
+    let home = Home::new();
+    home.replace(FILE, place, strange);
+    known_in(&home)
+}
+
+#[track_caller]
+fn known_in(home: &Home) -> BTreeSet<String> {
+    let ended = offline(&["--home", home.path(), "validate"]).expect_code(64);
+    let mut lines = ended.stderr.lines();
+    let before = format!("`{STRANGE}`; known: ");
+    let known = lines.find_map(|line| line.split_once(&before));
+    let (_, known) = known.unwrap_or_else(|| panic!("{ended}"));
+    known.split(", ").map(str::to_owned).collect()
 }
 
 #[test]
@@ -108,20 +241,9 @@ fn every_reference_in_the_schema_leads_somewhere() {
     walk(&schema, &schema);
 }
 
-/// The names of properties; of alternatives, those of all together.
 fn keys(properties: &Value) -> BTreeSet<String> {
-    match properties {
-        Value::Array(alternatives) => {
-            let all = alternatives.iter();
-            all.flat_map(|one| keys(&one["properties"])).collect()
-        }
-        other => other
-            .as_object()
-            .expect("properties")
-            .keys()
-            .cloned()
-            .collect(),
-    }
+    let properties = properties.as_object().expect("properties");
+    properties.keys().cloned().collect()
 }
 
 fn schema() -> Value {

@@ -32,6 +32,19 @@ fn a_stopped_redis_comes_back_where_it_was() {
     }
 }
 
+#[tokio::test]
+async fn an_etcd_of_its_own_keeps_its_data_over_a_stop() {
+    let Some(_turn) = docker_shared() else { return };
+    let server = own_etcd();
+    let connect = || etcd_client::Client::connect([&server.address], None);
+    let mut etcd = connect().await.unwrap();
+    etcd.put("key", "kept", None).await.unwrap();
+    server.stop();
+    server.start();
+    let found = connect().await.unwrap().get("key", None).await.unwrap();
+    assert_eq!(found.kvs()[0].value(), b"kept");
+}
+
 #[test]
 fn a_frozen_redis_keeps_its_connections_and_answers_when_thawed() {
     let Some(_turn) = docker_shared() else { return };

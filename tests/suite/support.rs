@@ -1,6 +1,7 @@
 //! What the tests share: the program with a deadline, turns on Docker, homes
 //! to break, and real servers.
 
+mod cluster;
 mod command;
 mod docker;
 mod home;
@@ -8,18 +9,22 @@ mod promises;
 mod read;
 mod said;
 mod servers;
+mod silent;
 mod stranger;
 mod turn;
 
+pub use cluster::{OwnCluster, own_cluster};
 pub use command::{Ended, Running, command, fencepost, offline, start};
 pub use docker::{Events, docker, docker_ok, owned_by};
 pub use home::{Home, copy_folder};
 pub use promises::{contenders_exclude_each_other, times, tokens_only_grow};
 pub use read::{await_row, json, rows, until};
+pub use said::Said;
 pub use servers::{
-    Server, etcd_servers, own_durable_redis, own_redis, redis_address, redis_container,
-    redlock_servers, start_together,
+    Server, etcd_servers, own_durable_redis, own_etcd, own_redis, own_small_etcd, redis_address,
+    redis_container, redlock_servers, start_together,
 };
+pub use silent::Silent;
 pub use stranger::stranger;
 pub use turn::{docker_alone, docker_shared, skip};
 

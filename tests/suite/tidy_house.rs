@@ -9,23 +9,25 @@ const MOST_LINES: usize = 450;
 
 /// Who may know whom. A room may always use itself, `cli` may use everybody,
 /// and nobody may use `cli`.
-const MAY_KNOW: [(&str, &[&str]); 13] = [
+const MAY_KNOW: [(&str, &[&str]); 15] = [
     ("model", &[]),
-    ("clock", &[]),
+    ("clock", &["model"]),
     ("progress", &[]),
     ("yaml", &[]),
+    ("toxiproxy", &[]),
     ("dlock", &["model", "clock"]),
     ("resource", &["model", "clock"]),
     ("scenario", &["model", "yaml"]),
     ("checker", &["model"]),
     ("worker", &["model", "clock", "dlock", "resource"]),
-    ("cluster", &["yaml", "progress"]),
-    ("fault", &["model", "clock", "cluster"]),
+    ("load", &["model", "clock", "dlock", "resource", "progress"]),
+    ("cluster", &["model", "yaml", "progress"]),
+    ("fault", &["model", "clock", "cluster", "toxiproxy"]),
     (
         "run",
         &[
-            "model", "clock", "cluster", "fault", "scenario", "resource", "dlock", "checker",
-            "progress", "report",
+            "model", "clock", "cluster", "fault", "scenario", "resource", "dlock", "load",
+            "checker", "progress", "report",
         ],
     ),
     ("report", &["model"]),

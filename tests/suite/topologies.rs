@@ -3,11 +3,10 @@
 
 use crate::support::*;
 use etcd_client::{Client, ConnectOptions};
-use fencepost::cluster::docker::DockerRuntime;
-use fencepost::cluster::{Cluster, NodeSpec, Runtime, Topology, start_services};
+use fencepost::cluster::topology::{Endpoint, load_service};
+use fencepost::cluster::{NodeSpec, Signal, Topology, start_services};
 use futures_util::future::try_join_all;
 use redis::Commands;
-use std::sync::Arc;
 use std::time::Duration;
 
 const LONG: Duration = Duration::from_secs(10);
@@ -42,42 +41,99 @@ async fn etcd_has_three_members_that_take_writes_as_soon_as_they_are_ready() {
 async fn a_durable_redis_remembers_over_a_crash() {
     started("redis-durable", async |up| {
         let () = redis(&up.servers[0]).set("fence", 7).unwrap();
-        let container = format!("fencepost-{}-redis", up.run);
-        docker_ok(&["kill", "--signal", "KILL", &container]);
-        docker_ok(&["wait", &container]);
-        docker_ok(&["start", &container]);
-        let address = up.cluster.address("redis", 6379).await.unwrap().to_string();
-        let fence: u32 = until("the counter", || {
-            let client = redis::Client::open(format!("redis://{address}")).unwrap();
-            let connection = client.get_connection_with_timeout(LONG);
-            connection.ok()?.get("fence").ok()
-        });
+        let cluster = &up.cluster;
+        cluster.signal("redis", Signal::Kill).await.unwrap();
+        cluster.await_end("redis").await.unwrap();
+        let topology = Topology::load(&project().join("compose/redis-durable.yml")).unwrap();
+        let node = topology.services["redis"].node("redis");
+        cluster.start(&node).await.unwrap();
+        cluster
+            .await_said("redis", &node.ready.unwrap())
+            .await
+            .unwrap();
+        let address = cluster.address("redis", 6379).await.unwrap();
+        let fence: u32 = redis(&address.to_string()).get("fence").unwrap();
         assert_eq!(fence, 7);
     })
     .await;
 }
 
+#[tokio::test]
+async fn a_replica_is_ready_when_it_has_what_its_primary_has() {
+    started("redis-replica", async |up| {
+        let mut primary = redis(&up.servers[0]);
+        let () = primary.set("key", "copied").unwrap();
+        let wait = redis::cmd("WAIT").arg(1).arg(10_000).clone();
+        let copies: u32 = wait.query(&mut primary).unwrap();
+        assert_eq!(copies, 1, "it was not ready");
+        let replica = up.cluster.address("redis-replica", 6379).await.unwrap();
+        let mut replica = redis(&replica.to_string());
+        let copied: String = replica.get("key").unwrap();
+        assert_eq!(copied, "copied");
+        let refused: Result<(), _> = replica.set("key", "other");
+        assert_eq!(refused.unwrap_err().code(), Some("READONLY"));
+    })
+    .await;
+}
+
+#[test]
+fn members_and_replicas_say_whom_they_connect_to() {
+    let topologies = Topology::load_all(&project().join("compose")).unwrap();
+    let links = |name: &str| -> Vec<String> {
+        let links = topologies[name].links();
+        let each = links.flat_map(|(from, links)| {
+            let shown = move |to: &Endpoint| format!("{from} -> {}:{}", to.node, to.port);
+            links.iter().map(shown)
+        });
+        each.collect()
+    };
+    assert_eq!(
+        links("etcd"),
+        [
+            "etcd-1 -> etcd-2:2382",
+            "etcd-1 -> etcd-3:2383",
+            "etcd-2 -> etcd-1:2381",
+            "etcd-2 -> etcd-3:2383",
+            "etcd-3 -> etcd-1:2381",
+            "etcd-3 -> etcd-2:2382",
+        ]
+    );
+    assert_eq!(links("redis-replica"), ["redis-replica -> redis:6379"]);
+    assert_eq!(links("redlock"), [""; 0]);
+    let replica = &topologies["redis-replica"].services["redis-replica"];
+    assert_eq!(replica.replica_of.as_deref(), Some("redis"));
+}
+
+#[test]
+fn every_proxy_is_started_from_one_service() {
+    let file = project().join("toxiproxy/server.yml");
+    let server = load_service(&file, "toxiproxy").unwrap();
+    let node = server.node("proxy-of-a");
+    assert_eq!(node.ports[0].container, 8474);
+    assert!(node.ready.is_some());
+}
+
 /// A topology with all its services started, as a run does it.
 struct Up {
-    run: String,
-    cluster: Arc<dyn Cluster>,
+    cluster: OwnCluster,
     /// The addresses of the lock servers.
     servers: Vec<String>,
 }
 
 /// Starts a topology, looks at it, and removes it whatever was seen.
 async fn started(name: &str, look: impl AsyncFnOnce(&Up)) {
-    let Some(_turn) = docker_alone() else { return };
+    let Some(cluster) = own_cluster(name).await else {
+        return;
+    };
     let file = project().join("compose").join(name).with_extension("yml");
     let topology = Topology::load(&file).unwrap();
-    let run = format!("test-{name}-{}", std::process::id());
-    let runtime = DockerRuntime::connect().await.unwrap();
-    let cluster = runtime.create(&run, false).await.unwrap();
-    let _removal = Removal(&run);
     let services = topology.started();
     let services: Vec<NodeSpec> = services.map(|(name, service)| service.node(name)).collect();
-    start_services(cluster.as_ref(), &services).await.unwrap();
-    let servers = topology.lock_servers.iter();
+    start_services(&*cluster, &services).await.unwrap();
+    let servers = topology
+        .workers
+        .iter()
+        .flat_map(|worker| &worker.lock_servers);
     let servers = try_join_all(servers.map(|server| cluster.address(&server.node, server.port)));
     let servers = servers
         .await
@@ -85,27 +141,9 @@ async fn started(name: &str, look: impl AsyncFnOnce(&Up)) {
         .iter()
         .map(ToString::to_string)
         .collect();
-    let up = Up {
-        run: run.clone(),
-        cluster,
-        servers,
-    };
+    let up = Up { cluster, servers };
     look(&up).await;
     up.cluster.remove().await.unwrap();
-}
-
-/// What a test that fails leaves behind.
-struct Removal<'a>(&'a str);
-
-impl Drop for Removal<'_> {
-    fn drop(&mut self) {
-        let label = format!("label=fencepost.run={}", self.0);
-        let left = docker_ok(&["ps", "-a", "-q", "--filter", &label]);
-        for container in left.lines() {
-            docker(&["rm", "-f", container]);
-        }
-        docker(&["network", "rm", &format!("fencepost-{}", self.0)]);
-    }
 }
 
 fn redis(address: &str) -> redis::Connection {

@@ -1,25 +1,16 @@
 //! A worker against a real Redis and a real resource, with its stdin and
 //! stdout in the test's hands.
 
-use crate::support::{docker_shared, redis_address};
-use clap::Parser;
-use fencepost::model::{Event, EventKind, Fence, Gate, ReleaseOutcome, Step};
-use fencepost::resource::{Config, ResourceClient, open};
-use fencepost::worker::{WorkerEnd, WorkerError, WorkerTask, run_with};
-use std::io::{self, Write};
-use std::time::Duration;
-use tempfile::TempDir;
+mod kit;
+mod nested;
+mod timed;
+
+use crate::support::docker_shared;
+use fencepost::model::{EventKind, Fence, Gate, ReleaseOutcome, Step};
+use fencepost::worker::WorkerEnd;
+use kit::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
-use tokio::time::timeout;
-use tokio_util::sync::{CancellationToken, DropGuard};
-use uuid::Uuid;
-
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Nothing ever listens on this port of the reserved ones.
-const NOBODY: &str = "127.0.0.1:1";
 
 #[tokio::test]
 async fn a_round_is_told_from_ready_to_done() {
@@ -92,8 +83,7 @@ async fn the_write_leaves_after_its_gate_though_the_lease_is_lost() {
             names(&told),
             ["writing", verdict, "releasing", "released", "done"]
         );
-        let outcome = ReleaseOutcome::Expired;
-        assert!(matches!(&told[3], EventKind::Released { outcome: o, .. } if *o == outcome));
+        assert_eq!(outcome(&told), Some(ReleaseOutcome::Expired));
         let by = if fence == Fence::On { "next" } else { "late" };
         let stored = place.stored().await;
         assert_eq!((&stored["by"], &stored["count"]), (&by.into(), &1.into()));
@@ -107,14 +97,14 @@ async fn a_worker_that_sees_its_lease_lost_stops_or_goes_on_as_it_was_told() {
     let flags = "--ttl 100ms --work 1ms --pause 150ms --renew";
     let told = place.worker("a", flags).told_to_the_end().await;
     assert_eq!(
-        names(&told)[3..],
+        without_renewals(&told)[3..],
         ["lost", "releasing", "released", "done"],
         "the watchdog stood still with the rest"
     );
     let flags = format!("{flags} --on-lost ignore");
     let told = place.worker("a", &flags).told_to_the_end().await;
     assert_eq!(
-        names(&told)[3..],
+        without_renewals(&told)[3..],
         [
             "lost",
             "writing",
@@ -143,11 +133,7 @@ async fn a_watchdog_keeps_the_lease_through_long_work() {
     let told = worker.told_to_the_end().await;
     assert!(names(&told).contains(&"renewed"));
     assert!(names(&told).contains(&"write_accepted"));
-    let outcome = ReleaseOutcome::Released;
-    assert!(
-        told.iter()
-            .any(|kind| matches!(kind, EventKind::Released { outcome: o, .. } if *o == outcome))
-    );
+    assert_eq!(outcome(&told), Some(ReleaseOutcome::Released));
 }
 
 #[tokio::test]
@@ -206,135 +192,4 @@ async fn metrics_are_served_while_the_worker_lives() {
     for line in ["lock_acquire_successes_total 1", "lock_leases_held 1"] {
         assert!(page.contains(line), "{page}");
     }
-}
-
-/// A key of its own on the shared Redis, and a resource of its own.
-struct Place {
-    key: String,
-    resource: String,
-    _data: TempDir,
-    _stop: DropGuard,
-}
-
-impl Place {
-    async fn new(fence: Fence) -> Place {
-        let data = tempfile::tempdir().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let resource = format!("http://{}", listener.local_addr().unwrap());
-        let stop = CancellationToken::new();
-        let config = Config::new(fence, data.path());
-        let opened = open(config).unwrap();
-        tokio::spawn(opened.serve(listener, stop.clone().cancelled_owned()));
-        Place {
-            key: format!("test-{}", Uuid::new_v4()),
-            resource,
-            _data: data,
-            _stop: stop.drop_guard(),
-        }
-    }
-
-    /// Flags of its own can point a worker elsewhere.
-    fn worker(&self, name: &str, flags: &str) -> Worker {
-        #[derive(Parser)]
-        struct Line {
-            #[command(flatten)]
-            task: WorkerTask,
-        }
-        let mut line = format!("worker --name {name} --key {} {flags}", self.key);
-        for (flag, value) in [
-            ("--endpoints", redis_address()),
-            ("--resource", self.resource.clone()),
-        ] {
-            if !flags.contains(flag) {
-                line += &format!(" {flag} {value}");
-            }
-        }
-        let task = Line::parse_from(line.split_whitespace()).task;
-        let (lines_tx, lines_rx) = mpsc::channel(8);
-        let (events_tx, events_rx) = mpsc::unbounded_channel();
-        Worker {
-            lines: Some(lines_tx),
-            events: events_rx,
-            run: tokio::spawn(run_with(task, lines_rx, Lines(events_tx))),
-        }
-    }
-
-    async fn stored(&self) -> serde_json::Value {
-        let client = ResourceClient::new(&self.resource, PATIENCE).unwrap();
-        let stored = client.get(&self.key).await.unwrap().expect("a value");
-        serde_json::from_slice(stored.value.as_bytes()).unwrap()
-    }
-}
-
-struct Worker {
-    lines: Option<mpsc::Sender<String>>,
-    events: mpsc::UnboundedReceiver<Event>,
-    run: JoinHandle<Result<WorkerEnd, WorkerError>>,
-}
-
-impl Worker {
-    async fn say(&self, line: &str) {
-        let lines = self.lines.as_ref().expect("the input is open");
-        lines.send(line.to_owned()).await.unwrap();
-    }
-
-    async fn go(&self, gate: Gate, round: u32) {
-        self.say(&format!(r#"{{"go":"{gate}","round":{round}}}"#))
-            .await;
-    }
-
-    /// Everything up to and including the first event of this name.
-    async fn told_until(&mut self, name: &str) -> Vec<EventKind> {
-        let mut told = Vec::new();
-        let telling = async {
-            while let Some(event) = self.events.recv().await {
-                told.push(event.kind);
-                if told.last().is_some_and(|kind| kind.name() == name) {
-                    return;
-                }
-            }
-        };
-        let in_time = timeout(PATIENCE, telling).await.is_ok();
-        let came = told.last().is_some_and(|kind| kind.name() == name);
-        assert!(in_time && came, "{name} did not come: {told:?}");
-        told
-    }
-
-    async fn told_to_the_end(&mut self) -> Vec<EventKind> {
-        self.told_until("done").await
-    }
-
-    async fn stays_silent(&mut self) {
-        let silence = timeout(Duration::from_millis(50), self.events.recv()).await;
-        assert!(silence.is_err(), "{silence:?}");
-    }
-
-    async fn end(self) -> Result<WorkerEnd, WorkerError> {
-        timeout(PATIENCE, self.run).await.unwrap().unwrap()
-    }
-}
-
-/// A stdout: it takes whole lines and hands on the events in them.
-struct Lines(mpsc::UnboundedSender<Event>);
-
-impl Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        assert_eq!(bytes.last(), Some(&b'\n'), "one write, one line");
-        let event = serde_json::from_slice(bytes)?;
-        self.0.send(event).map_err(io::Error::other)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn names(told: &[EventKind]) -> Vec<&'static str> {
-    told.iter().map(EventKind::name).collect()
-}
-
-fn assert_failed(kind: &EventKind, step: Step) {
-    let failed = matches!(kind, EventKind::Failed { during, .. } if *during == step);
-    assert!(failed, "{kind:?}");
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 #[test]
 fn both_readers_see_the_same_in_every_file() {
     let mut files = 0;
-    for folder in ["scenarios", "compose"] {
+    for folder in ["scenarios", "compose", "toxiproxy"] {
         for entry in fs::read_dir(project().join(folder)).expect("a folder") {
             let path = entry.expect("readable").path();
             if path.extension().is_some_and(|extension| extension == "yml") {

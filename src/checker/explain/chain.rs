@@ -1,8 +1,9 @@
 use super::super::holds::Hold;
-use super::evidence::{Bite, Evidence};
+use super::bites;
+use super::evidence::Evidence;
 use super::scene::{Although, Scene, Who};
 use super::{Need, Step, assemble};
-use crate::model::{FaultKind, FencingToken, LogRow, RowOutcome, Story, Violation, ViolationKind};
+use crate::model::{FencingToken, LogRow, RowOutcome, Story, Violation, ViolationKind};
 
 /// Grant 1 → stop → expiry → grant 2 → accept 2 → resume → accept 1, as far as
 /// the record has it.
@@ -148,15 +149,8 @@ fn chain<'a>(evidence: &Evidence<'a>, row: &'a LogRow, rival: &Rival<'a>) -> Vec
             .map(|hold| hold.from_ns)
             .or(rival.row.map(|row| row.at_ns));
         let bites = evidence.bites(late.worker, late.from_ns, row.at_ns);
-        steps.extend(fault_steps(bites, late.worker, rival_ns));
-        let expiry_ns = evidence.expiry_ns(late, rival_hold);
-        if let Some(at_ns) = expiry_ns.filter(|&at_ns| at_ns <= row.at_ns) {
-            let scene = Scene::RanOut {
-                who: writer(evidence, row),
-                key: late.key,
-            };
-            steps.push(essential(at_ns, scene));
-        }
+        steps.extend(bites::steps(bites, late.worker, rival_ns));
+        steps.extend(let_go(evidence, late, rival_hold, row));
     }
     steps.extend(rival_hold.and_then(|hold| granted(evidence, hold)));
     if let Some(rival_row) = rival.row {
@@ -165,32 +159,29 @@ fn chain<'a>(evidence: &Evidence<'a>, row: &'a LogRow, rival: &Rival<'a>) -> Vec
     steps
 }
 
-/// Of the late writer's own faults, the stop in which the rival came in and the
-/// end of that stop carry the story. What befell anything but a worker in that
-/// time is told where there is room.
-fn fault_steps<'a>(bites: Vec<Bite<'a>>, worker: &str, rival_ns: Option<u64>) -> Vec<Step<'a>> {
-    let is_stop = |bite: &Bite| bite.target == worker && bite.kind == FaultKind::Pause;
-    let is_before_rival = |bite: &Bite| rival_ns.is_none_or(|rival_ns| bite.at_ns <= rival_ns);
-    let stop = bites
-        .iter()
-        .rposition(|bite| is_stop(bite) && is_before_rival(bite))
-        .or_else(|| bites.iter().position(is_stop));
-    let end = stop.and_then(|stop| {
-        let is_end = |bite: &Bite| bite.target == worker && bite.kind == FaultKind::Resume;
-        bites[stop..].iter().position(is_end).map(|end| stop + end)
+/// How the late writer's lock was taken from it.
+fn let_go<'a>(
+    evidence: &Evidence<'a>,
+    late: &Hold<'a>,
+    rival: Option<&Hold<'a>>,
+    row: &'a LogRow,
+) -> Vec<Step<'a>> {
+    let (who, key) = (writer(evidence, row), late.key);
+    let ran_out_ns = evidence.ran_out_ns(late, rival);
+    let ran_out_ns = ran_out_ns.filter(|&at_ns| at_ns <= row.at_ns);
+    let ran_out = ran_out_ns.map(|at_ns| essential(at_ns, Scene::RanOut { who, key }));
+    let later_rival = rival.filter(|rival| rival.from_ns > late.from_ns);
+    // One server that lets go matters where the rival did not wait for the rest.
+    let in_time = |rival: &&Hold| ran_out_ns.is_none_or(|at_ns| at_ns > rival.from_ns);
+    let on_one = later_rival.filter(in_time);
+    let on_one = on_one.and_then(|rival| evidence.ran_out_on(late, rival));
+    let on_one = on_one.map(|(node, at_ns)| {
+        let scene = Scene::RanOutOn { who, key, node };
+        essential(at_ns, scene)
     });
-    let mut steps = Vec::new();
-    for (index, bite) in bites.into_iter().enumerate() {
-        let need = if Some(index) == stop || Some(index) == end {
-            Need::Essential
-        } else if bite.target != worker {
-            Need::Colour
-        } else {
-            continue;
-        };
-        steps.push(bite.step(need));
-    }
-    steps
+    let freed = later_rival.and_then(|rival| evidence.freed_by(late, rival));
+    let freed = freed.map(|(by, at_ns)| essential(at_ns, Scene::Freed { by, who, key }));
+    on_one.into_iter().chain(ran_out).chain(freed).collect()
 }
 
 /// The write of the same hold that makes a later one an interleaved one.

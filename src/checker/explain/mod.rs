@@ -1,7 +1,10 @@
 //! Tells how it came to a violation, in at most eight steps.
 
+mod bites;
 mod chain;
 mod evidence;
+mod fault_words;
+mod let_go;
 mod lost_write;
 mod other_value;
 mod scene;

@@ -1,3 +1,4 @@
+use super::fault_words;
 use crate::model::{FaultKind, FencingToken};
 
 /// One thing that happened, before it is put into words.
@@ -10,6 +11,23 @@ pub(super) enum Scene<'a> {
     Fault {
         kind: FaultKind,
         target: &'a str,
+        /// The target's name in the scenario.
+        called: &'a str,
+        /// What else was asked for.
+        how: &'a str,
+        ended: bool,
+    },
+    /// One of several lock servers has let a lock go.
+    RanOutOn {
+        who: Who<'a>,
+        key: &'a str,
+        node: &'a str,
+    },
+    /// A release that was meant for another hold.
+    Freed {
+        by: &'a str,
+        who: Who<'a>,
+        key: &'a str,
     },
     RanOut {
         who: Who<'a>,
@@ -79,7 +97,11 @@ impl Scene<'_> {
     pub fn tokens(&self) -> Vec<FencingToken> {
         match self {
             Scene::Granted { token, .. } | Scene::Acknowledged { token, .. } => vec![*token],
-            Scene::Fault { .. } | Scene::RanOut { .. } | Scene::HoldsOther { .. } => Vec::new(),
+            Scene::Fault { .. }
+            | Scene::RanOut { .. }
+            | Scene::RanOutOn { .. }
+            | Scene::Freed { .. }
+            | Scene::HoldsOther { .. } => Vec::new(),
             Scene::Accepted {
                 token, although, ..
             } => {
@@ -106,12 +128,27 @@ impl Scene<'_> {
                     voice.token(*token)
                 )
             }
-            Scene::Fault { kind, target } => match kind {
-                FaultKind::Pause => format!("{target} is stopped (SIGSTOP)"),
-                FaultKind::Resume => format!("{target} is continued (SIGCONT)"),
-            },
+            Scene::Fault {
+                kind,
+                target,
+                called,
+                how,
+                ended,
+            } => {
+                let target = voice.node(target, called);
+                match ended {
+                    true => fault_words::ends(*kind, &target),
+                    false => fault_words::begins(*kind, &target, how),
+                }
+            }
             Scene::HoldsOther { key } => {
                 format!("{key} holds something else than what was accepted last")
+            }
+            Scene::RanOutOn { who, key, node } => {
+                format!("{}'s lock on {key} runs out at {node}", voice.name(*who))
+            }
+            Scene::Freed { by, who, key } => {
+                format!("{by}'s release frees {}'s lock on {key}", voice.name(*who))
             }
             Scene::RanOut { who, key } => format!("{}'s lock on {key} runs out", voice.name(*who)),
             Scene::Accepted {
@@ -165,6 +202,14 @@ impl Voice<'_> {
             (Some(worker), _, _) => worker.to_owned(),
             (None, Some(owner), Voice::Concrete) => format!("owner {owner}"),
             _ => "an unknown writer".to_owned(),
+        }
+    }
+
+    /// Which node is meant by another name (`leader`) differs from run to run.
+    fn node(&self, target: &str, called: &str) -> String {
+        match self {
+            Voice::Symbolic(_) if called != target => format!("the {called}"),
+            _ => target.to_owned(),
         }
     }
 

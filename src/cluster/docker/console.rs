@@ -1,5 +1,6 @@
-use super::engine::{Engine, call};
-use crate::cluster::{ClusterError, Console, ConsoleLine};
+use super::engine::call;
+use super::target::Target;
+use crate::cluster::{ClusterError, Console, ConsoleLine, Stdin};
 use bollard::container::LogOutput;
 use bollard::query_parameters::AttachContainerOptions;
 use futures_util::StreamExt;
@@ -11,7 +12,7 @@ const WAITING_LINES: usize = 1024;
 const LONGEST_LINE: usize = 64 * 1024;
 
 /// Takes hold of a created container's stdin, stdout and stderr.
-pub async fn attach(engine: &Engine, name: &str) -> Result<Console, ClusterError> {
+pub async fn attach(target: &Target) -> Result<Console, ClusterError> {
     let options = AttachContainerOptions {
         stream: true,
         stdin: true,
@@ -19,13 +20,20 @@ pub async fn attach(engine: &Engine, name: &str) -> Result<Console, ClusterError
         stderr: true,
         ..Default::default()
     };
-    let attach = engine.docker().attach_container(name, Some(options));
-    let mut attached = call(&format!("attach to {name}"), attach).await?;
+    let docker = target.docker();
+    let attach = docker.attach_container(&target.container, Some(options));
+    let mut attached = call(&format!("attach to {}", target.node), attach).await?;
     let (send, lines) = mpsc::channel(WAITING_LINES);
-    // The task ends with the container's output or with the reader of the lines.
+    // The task ends with the container's output or with the reader of the lines,
+    // and with it our hold on the container: its stdin ends.
     tokio::spawn(async move {
         let (mut out, mut err) = (Lines::default(), Lines::default());
-        while let Some(Ok(chunk)) = attached.output.next().await {
+        loop {
+            let chunk = tokio::select! {
+                chunk = attached.output.next() => chunk,
+                () = send.closed() => return,
+            };
+            let Some(Ok(chunk)) = chunk else { return };
             let whole: Vec<ConsoleLine> = match chunk {
                 LogOutput::StdOut { message } => out
                     .take(&message)
@@ -47,7 +55,7 @@ pub async fn attach(engine: &Engine, name: &str) -> Result<Console, ClusterError
         }
     });
     Ok(Console {
-        stdin: attached.input,
+        stdin: Stdin(attached.input),
         lines,
     })
 }

@@ -1,30 +1,49 @@
-use super::engine::{Engine, call};
+use super::engine::call;
+use super::network;
+use super::target::Target;
+use crate::cluster::topology::Port;
 use crate::cluster::{ClusterError, NodeSpec};
-use bollard::errors::Error;
-use bollard::models::{
-    ContainerCreateBody, EndpointSettings, HostConfig, NetworkingConfig, PortBinding,
-};
+use bollard::models::{ContainerCreateBody, HostConfig, NetworkingConfig, PortBinding};
 use bollard::query_parameters::CreateContainerOptions;
 use std::collections::HashMap;
 
-/// What a container is, apart from what it runs.
+/// What every container is made of.
 pub struct Blueprint {
-    pub name: String,
-    pub network: String,
     pub image: String,
+    pub command: Vec<String>,
     pub labels: HashMap<String, String>,
     /// With its stdin and stdout in our hands.
     pub attached: bool,
 }
 
-/// Creates a container on the run's network, known there by its node's name.
-pub async fn create(
-    engine: &Engine,
-    blueprint: &Blueprint,
+impl Blueprint {
+    pub fn body(self) -> ContainerCreateBody {
+        let attached = self.attached;
+        ContainerCreateBody {
+            image: Some(self.image),
+            cmd: Some(self.command),
+            labels: Some(self.labels),
+            // Where none is named, engines thaw a frozen container at any signal.
+            stop_signal: Some("SIGTERM".to_owned()),
+            open_stdin: Some(attached),
+            // The end of our attachment is the end of its stdin, so a worker whose
+            // orchestrator was killed ends by itself.
+            stdin_once: Some(attached),
+            attach_stdin: Some(attached),
+            attach_stdout: Some(attached),
+            attach_stderr: Some(attached),
+            ..Default::default()
+        }
+    }
+}
+
+/// What makes it a node: it is on the run's network, known there by its name.
+pub fn on_network(
     node: &NodeSpec,
-) -> Result<(), ClusterError> {
-    let attached = blueprint.attached;
-    let tcp = |port: u16| format!("{port}/tcp");
+    network: &str,
+    body: ContainerCreateBody,
+) -> ContainerCreateBody {
+    let tcp = |port: &Port| format!("{}/tcp", port.container);
     let bindings = node.ports.iter().map(|port| {
         let binding = PortBinding {
             host_ip: Some("127.0.0.1".to_owned()),
@@ -33,83 +52,69 @@ pub async fn create(
                 port => port.to_string(),
             }),
         };
-        (tcp(port.container), Some(vec![binding]))
+        (tcp(port), Some(vec![binding]))
     });
-    let endpoint = EndpointSettings {
-        aliases: Some(vec![node.name.clone()]),
-        ..Default::default()
-    };
-    let body = ContainerCreateBody {
-        image: Some(blueprint.image.clone()),
+    let environment = node.environment.iter();
+    let environment = environment.map(|(name, value)| format!("{name}={value}"));
+    let hosts = node.hosts.iter();
+    // A second name behind the first: when a container leaves the network, the
+    // engine takes every line out of its hosts file that ends in a name of that
+    // network, and would send it past its own proxies ever after.
+    let hosts = hosts.map(|(name, address)| format!("{name} {name}.link:{address}"));
+    let endpoint = network::known_as(&node.name);
+    ContainerCreateBody {
         hostname: Some(node.name.clone()),
-        cmd: Some(node.command.clone()),
-        env: Some(
-            node.environment
-                .iter()
-                .map(|(name, value)| format!("{name}={value}"))
-                .collect(),
-        ),
-        labels: Some(blueprint.labels.clone()),
-        exposed_ports: Some(node.ports.iter().map(|port| tcp(port.container)).collect()),
-        open_stdin: Some(attached),
-        // The end of our attachment is the end of its stdin, so a worker whose
-        // orchestrator was killed ends by itself.
-        stdin_once: Some(attached),
-        attach_stdin: Some(attached),
-        attach_stdout: Some(attached),
-        attach_stderr: Some(attached),
+        env: Some(environment.collect()),
+        exposed_ports: Some(node.ports.iter().map(tcp).collect()),
         host_config: Some(HostConfig {
-            network_mode: Some(blueprint.network.clone()),
+            network_mode: Some(network.to_owned()),
             port_bindings: Some(bindings.collect()),
+            extra_hosts: Some(hosts.collect()),
             ..Default::default()
         }),
         networking_config: Some(NetworkingConfig {
-            endpoints_config: Some(HashMap::from([(blueprint.network.clone(), endpoint)])),
+            endpoints_config: Some(HashMap::from([(network.to_owned(), endpoint)])),
         }),
-        ..Default::default()
-    };
+        ..body
+    }
+}
+
+pub async fn create(target: &Target, body: ContainerCreateBody) -> Result<(), ClusterError> {
     let options = CreateContainerOptions {
-        name: Some(blueprint.name.clone()),
+        name: Some(target.container.clone()),
         ..Default::default()
     };
-    let create = engine.docker().create_container(Some(options), body);
-    call(&format!("create the container of {}", node.name), create).await?;
+    let create = target.docker().create_container(Some(options), body);
+    call(&format!("create the container of {}", target.node), create).await?;
     Ok(())
 }
 
-pub async fn start(engine: &Engine, name: &str, node: &NodeSpec) -> Result<(), ClusterError> {
-    let what = format!("start {}", node.name);
-    let started = call(&what, engine.docker().start_container(name, None));
-    started.await.map_err(|error| explain_port(error, node))
+/// Starts what was created, or has ended since.
+pub async fn start(target: &Target, ports: &[Port]) -> Result<(), ClusterError> {
+    let _turn = target.engine.turn().await?;
+    let start = target.docker().start_container(&target.container, None);
+    let started = call(&format!("start {}", target.node), start).await;
+    started.map_err(|error| explain_port(error, ports))
 }
 
 /// A fixed host port that somebody else has: say which, and what to do.
-fn explain_port(error: ClusterError, node: &NodeSpec) -> ClusterError {
+fn explain_port(error: ClusterError, ports: &[Port]) -> ClusterError {
     let taken = ["already allocated", "already in use"];
     match error {
         ClusterError::Failed { what, reason }
             if taken.iter().any(|words| reason.contains(words)) =>
         {
-            let ports = node.ports.iter().filter(|port| port.host != 0);
-            let ports: Vec<String> = ports.map(|port| port.host.to_string()).collect();
-            let container = node.ports.first().map_or(0, |port| port.container);
+            let fixed = ports.iter().filter(|port| port.host != 0);
+            let fixed: Vec<String> = fixed.map(|port| port.host.to_string()).collect();
+            let container = ports.first().map_or(0, |port| port.container);
             ClusterError::Failed {
                 what,
                 reason: format!(
                     "port {} on 127.0.0.1 is in use; free it, or write `127.0.0.1::{container}` in the topology to let the system choose",
-                    ports.join(" or "),
+                    fixed.join(" or "),
                 ),
             }
         }
         other => other,
     }
-}
-
-/// The engine answered that the container's process has ended.
-pub fn is_not_running(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::DockerResponseServerError { status_code: 409, message }
-            if message.contains("is not running")
-    )
 }

@@ -5,17 +5,25 @@ use bollard::errors::Error;
 use bollard::{API_DEFAULT_VERSION, Docker};
 use std::collections::HashMap;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// No single answer of the engine takes longer; streams have deadlines of their own.
 const ANSWER_DEADLINE_S: u64 = 60;
+/// So many containers at a time join or leave networks: where dozens do, the
+/// engine (seen with 20.10) may miscount those of a network, and then never lets
+/// go of it.
+const AT_A_TIME: usize = 8;
+const TURN_DEADLINE: Duration = Duration::from_secs(120);
 pub const CALL_DEADLINE: Duration = Duration::from_secs(30);
 
 /// A connected engine, at an API version that both sides speak.
 #[derive(Clone)]
 pub struct Engine {
     docker: Docker,
+    turns: Arc<Semaphore>,
     /// Versions, for the `environment` of a result.
     pub about: EngineAbout,
 }
@@ -61,11 +69,27 @@ impl Engine {
             kernel: version.kernel_version.unwrap_or_default(),
             arch: version.arch.unwrap_or_default(),
         };
-        Ok(Engine { docker, about })
+        Ok(Engine {
+            docker,
+            turns: Arc::new(Semaphore::new(AT_A_TIME)),
+            about,
+        })
     }
 
     pub fn docker(&self) -> &Docker {
         &self.docker
+    }
+
+    /// To be held while a container joins or leaves a network.
+    pub async fn turn(&self) -> Result<SemaphorePermit<'_>, ClusterError> {
+        match tokio::time::timeout(TURN_DEADLINE, self.turns.acquire()).await {
+            Ok(Ok(turn)) => Ok(turn),
+            // It is never closed.
+            Ok(Err(_)) | Err(_) => Err(ClusterError::Deadline {
+                what: "the Docker Engine to be done with other containers".to_owned(),
+                after: TURN_DEADLINE,
+            }),
+        }
     }
 }
 

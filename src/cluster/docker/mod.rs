@@ -1,27 +1,33 @@
 //! The cluster as containers on a private network of one Docker Engine.
 
+pub mod beside;
 mod console;
 mod container;
 pub mod engine;
+mod helper;
 pub mod images;
 mod labels;
-mod readiness;
+mod log;
+mod network;
+mod process;
+mod removal;
 mod runtime;
 pub mod sweep;
+mod target;
 
 pub use engine::Engine;
 pub use runtime::DockerRuntime;
 
-use self::engine::{call, is_not_found};
+use self::container::Blueprint;
+use self::engine::call;
 use self::images::ImageIds;
 use self::labels::RunLabels;
-use super::{Cluster, ClusterError, Console, NodeSpec, Signal, ThreadState};
+use self::target::Target;
+use super::topology::Port;
+use super::{Cluster, ClusterError, Console, Helper, NodeSpec, NodeState, Signal, ThreadState};
 use async_trait::async_trait;
-use bollard::container::LogOutput;
-use bollard::models::NetworkCreateRequest;
-use bollard::query_parameters::{KillContainerOptions, LogsOptions, TopOptions};
-use futures_util::StreamExt;
-use std::net::{Ipv4Addr, SocketAddr};
+use bollard::models::{ContainerCreateBody, NetworkCreateRequest};
+use std::net::{IpAddr, SocketAddr};
 use tokio_util::task::TaskTracker;
 
 /// One case's containers. Nothing is removed on drop, because that could not
@@ -43,15 +49,7 @@ impl DockerCluster {
         run: &str,
         keep: bool,
     ) -> Result<DockerCluster, ClusterError> {
-        let cluster = DockerCluster {
-            engine: engine.clone(),
-            labels: RunLabels {
-                run: run.to_owned(),
-                keep,
-            },
-            images,
-            births: TaskTracker::new(),
-        };
+        let cluster = DockerCluster::of_run(engine, images, run, keep);
         let request = NetworkCreateRequest {
             name: cluster.network(),
             driver: Some("bridge".to_owned()),
@@ -67,38 +65,82 @@ impl DockerCluster {
         Ok(cluster)
     }
 
+    /// The cluster of a run whose owner is gone.
+    pub fn adopt(engine: &Engine, images: ImageIds, run: &str) -> DockerCluster {
+        DockerCluster::of_run(engine, images, run, false)
+    }
+
+    fn of_run(engine: &Engine, images: ImageIds, run: &str, keep: bool) -> DockerCluster {
+        DockerCluster {
+            engine: engine.clone(),
+            labels: RunLabels {
+                run: run.to_owned(),
+                keep,
+            },
+            images,
+            births: TaskTracker::new(),
+        }
+    }
+
     fn network(&self) -> String {
         format!("fencepost-{}", self.labels.run)
     }
 
-    fn container(&self, node: &str) -> String {
-        format!("fencepost-{}-{node}", self.labels.run)
+    fn target(&self, node: &str) -> Target {
+        Target {
+            engine: self.engine.clone(),
+            container: format!("fencepost-{}-{node}", self.labels.run),
+            node: node.to_owned(),
+            network: self.network(),
+        }
+    }
+
+    fn blueprint(&self, name: &str, image: &str, command: &[String], attached: bool) -> Blueprint {
+        let id = self.images.get(image);
+        Blueprint {
+            image: id.map_or(image, String::as_str).to_owned(),
+            command: command.to_vec(),
+            labels: self.labels.for_node(name),
+            attached,
+        }
+    }
+
+    fn node(&self, node: &NodeSpec, attached: bool) -> ContainerCreateBody {
+        let blueprint = self.blueprint(&node.name, &node.image, &node.command, attached);
+        container::on_network(node, &self.network(), blueprint.body())
+    }
+
+    fn helper(&self, helper: &Helper, attached: bool) -> ContainerCreateBody {
+        let blueprint = self.blueprint(&helper.name, &helper.image, &helper.command, attached);
+        let beside = self.target(&helper.beside).container;
+        helper::beside(helper.shares, &beside, blueprint.body())
     }
 
     async fn create_container(
         &self,
-        node: &NodeSpec,
-        attached: bool,
-    ) -> Result<String, ClusterError> {
-        let blueprint = container::Blueprint {
-            name: self.container(&node.name),
-            network: self.network(),
-            image: self.images.get(&node.image).unwrap_or(&node.image).clone(),
-            labels: self.labels.for_node(&node.name),
-            attached,
-        };
-        let (engine, node) = (self.engine.clone(), node.clone());
-        self.to_the_end(async move {
-            container::create(&engine, &blueprint, &node).await?;
-            Ok(blueprint.name)
-        })
-        .await
+        target: &Target,
+        body: ContainerCreateBody,
+    ) -> Result<(), ClusterError> {
+        let target = target.clone();
+        self.to_the_end(async move { container::create(&target, body).await })
+            .await
     }
 
-    async fn start_container(&self, name: &str, node: &NodeSpec) -> Result<(), ClusterError> {
-        let (engine, name, node) = (self.engine.clone(), name.to_owned(), node.clone());
-        self.to_the_end(async move { container::start(&engine, &name, &node).await })
+    async fn start_container(&self, target: &Target, ports: &[Port]) -> Result<(), ClusterError> {
+        let (target, ports) = (target.clone(), ports.to_vec());
+        self.to_the_end(async move { container::start(&target, &ports).await })
             .await
+    }
+
+    /// Attaches before the start, so that no line is missed.
+    async fn start_in_hands(
+        &self,
+        target: &Target,
+        ports: &[Port],
+    ) -> Result<Console, ClusterError> {
+        let console = console::attach(target).await?;
+        self.start_container(target, ports).await?;
+        Ok(console)
     }
 
     async fn to_the_end<T: Send + 'static>(
@@ -118,85 +160,95 @@ impl DockerCluster {
 #[async_trait]
 impl Cluster for DockerCluster {
     async fn create_node(&self, node: &NodeSpec) -> Result<(), ClusterError> {
-        self.create_container(node, false).await.map(drop)
+        let target = self.target(&node.name);
+        self.create_container(&target, self.node(node, false)).await
     }
 
     async fn start(&self, node: &NodeSpec) -> Result<(), ClusterError> {
-        self.start_container(&self.container(&node.name), node)
-            .await
+        let target = self.target(&node.name);
+        self.start_container(&target, &node.ports).await
     }
 
     async fn await_said(&self, node: &str, text: &str) -> Result<(), ClusterError> {
-        readiness::await_said(&self.engine, &self.container(node), node, text).await
+        self.target(node).await_said(text).await
     }
 
     async fn start_attached(&self, node: &NodeSpec) -> Result<Console, ClusterError> {
-        let name = self.create_container(node, true).await?;
-        // Attached before the start, so that no line is missed.
-        let console = console::attach(&self.engine, &name).await?;
-        self.start_container(&name, node).await?;
-        Ok(console)
+        let target = self.target(&node.name);
+        self.create_container(&target, self.node(node, true))
+            .await?;
+        self.start_in_hands(&target, &node.ports).await
     }
 
     async fn address(&self, node: &str, port: u16) -> Result<SocketAddr, ClusterError> {
-        let what = format!("find port {port} of {node}");
-        let name = self.container(node);
-        let inspect = self.engine.docker().inspect_container(&name, None);
-        let published = call(&what, inspect)
-            .await?
-            .network_settings
-            .and_then(|settings| settings.ports)
-            .and_then(|ports| ports.get(&format!("{port}/tcp")).cloned().flatten())
-            .and_then(|bindings| bindings.into_iter().find_map(|binding| binding.host_port))
-            .and_then(|port| port.parse().ok());
-        match published {
-            Some(host_port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, host_port))),
-            None => Err(ClusterError::Failed {
-                what,
-                reason: "the topology does not publish it on loopback".to_owned(),
-            }),
-        }
+        self.target(node).address(port).await
     }
 
     async fn signal(&self, node: &str, signal: Signal) -> Result<(), ClusterError> {
-        let (what, signal) = match signal {
-            Signal::Stop => ("stop", "SIGSTOP"),
-            Signal::Continue => ("continue", "SIGCONT"),
-        };
-        let options = KillContainerOptions {
-            signal: signal.to_owned(),
-        };
-        let name = self.container(node);
-        let kill = self.engine.docker().kill_container(&name, Some(options));
-        call(&format!("{what} {node} ({signal})"), kill).await
+        self.target(node).signal(signal).await
     }
 
-    /// Asks for `ps` on the engine's own machine, which works for a container
-    /// that stands still and needs nothing inside of it.
     async fn threads(&self, node: &str) -> Result<Vec<ThreadState>, ClusterError> {
-        let options = TopOptions {
-            ps_args: "-L -o pid,lwp,stat".to_owned(),
-        };
-        let name = self.container(node);
-        let top = self.engine.docker().top_processes(&name, Some(options));
-        let seen = async {
-            match top.await {
-                Err(error) if container::is_not_running(&error) => Ok(None),
-                other => other.map(|answer| answer.processes),
-            }
-        };
-        let rows = call(&format!("see the threads of {node}"), seen).await?;
-        let rows = rows.unwrap_or_default();
-        let letter = |row: Vec<String>| row.get(2).and_then(|state| state.chars().next());
-        Ok(rows
-            .into_iter()
-            .filter_map(letter)
-            .map(ThreadState)
-            .collect())
+        self.target(node).threads().await
+    }
+
+    async fn await_end(&self, node: &str) -> Result<(), ClusterError> {
+        self.target(node).await_end().await
+    }
+
+    async fn state(&self, node: &str) -> Result<NodeState, ClusterError> {
+        self.target(node).state().await
+    }
+
+    async fn freeze(&self, node: &str) -> Result<(), ClusterError> {
+        self.target(node).freeze().await
+    }
+
+    async fn thaw(&self, node: &str) -> Result<(), ClusterError> {
+        self.target(node).thaw().await
+    }
+
+    async fn discard(&self, node: &str) -> Result<(), ClusterError> {
+        self.target(node).discard().await
+    }
+
+    async fn disconnect(&self, node: &str) -> Result<(), ClusterError> {
+        self.target(node).disconnect().await
+    }
+
+    async fn connect(&self, node: &str) -> Result<(), ClusterError> {
+        self.target(node).connect().await
+    }
+
+    async fn inner_address(&self, node: &str) -> Result<IpAddr, ClusterError> {
+        self.target(node).inner_address().await
+    }
+
+    async fn start_helper(&self, helper: &Helper) -> Result<Console, ClusterError> {
+        let target = self.target(&helper.name);
+        self.create_container(&target, self.helper(helper, true))
+            .await?;
+        let started = self.start_in_hands(&target, &[]).await;
+        if started.is_err() {
+            // So that the same helper can be tried again; why it failed is
+            // what has to be said.
+            let _ = target.discard().await;
+        }
+        started
+    }
+
+    async fn run_helper(&self, helper: &Helper) -> Result<String, ClusterError> {
+        let target = self.target(&helper.name);
+        let (body, helper) = (self.helper(helper, false), helper.clone());
+        self.to_the_end(async move {
+            container::create(&target, body).await?;
+            helper::run(&target, &helper).await
+        })
+        .await
     }
 
     async fn logs(&self, node: &str) -> Result<String, ClusterError> {
-        read_log(&self.engine, &self.container(node)).await
+        Ok(self.target(node).printed().await?.all)
     }
 
     async fn remove(&self) -> Result<(), ClusterError> {
@@ -204,29 +256,4 @@ impl Cluster for DockerCluster {
         self.births.wait().await;
         sweep::remove_run(&self.engine, &self.labels.run).await
     }
-}
-
-/// What a container printed, stdout and stderr in their order.
-async fn read_log(engine: &Engine, container: &str) -> Result<String, ClusterError> {
-    let options = LogsOptions {
-        stdout: true,
-        stderr: true,
-        ..Default::default()
-    };
-    let mut stream = engine.docker().logs(container, Some(options));
-    let collect = async {
-        let mut text = String::new();
-        while let Some(chunk) = stream.next().await {
-            match chunk {
-                Ok(LogOutput::StdOut { message } | LogOutput::StdErr { message }) => {
-                    text.push_str(&String::from_utf8_lossy(&message));
-                }
-                Ok(_) => {}
-                Err(error) if is_not_found(&error) => break,
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(text)
-    };
-    call(&format!("read the log of {container}"), collect).await
 }

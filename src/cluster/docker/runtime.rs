@@ -1,7 +1,7 @@
 use super::images::{self, ImageIds};
 use super::sweep::{self, Leftovers};
 use super::{DockerCluster, Engine};
-use crate::cluster::{Cluster, ClusterError, Runtime, Topology};
+use crate::cluster::{Cluster, ClusterError, Image, Runtime, Swept};
 use crate::progress::Progress;
 use async_trait::async_trait;
 use std::collections::BTreeMap;
@@ -32,30 +32,29 @@ impl DockerRuntime {
 
 #[async_trait]
 impl Runtime for DockerRuntime {
-    async fn prepare(
-        &self,
-        topology: &Topology,
-        progress: &dyn Progress,
-    ) -> Result<BTreeMap<String, String>, ClusterError> {
-        let ids = images::ensure(&self.engine, [topology], progress).await?;
+    fn about(&self) -> BTreeMap<String, String> {
         let about = &self.engine.about;
-        let mut found = BTreeMap::from([
+        BTreeMap::from([
             ("runtime".to_owned(), "docker".to_owned()),
             ("docker".to_owned(), about.version.clone()),
             ("docker_api".to_owned(), about.api.clone()),
             ("kernel".to_owned(), about.kernel.clone()),
             ("arch".to_owned(), about.arch.clone()),
-        ]);
-        found.extend(
-            ids.iter()
-                .map(|(name, id)| (format!("image {name}"), id.clone())),
-        );
+        ])
+    }
+
+    async fn prepare(
+        &self,
+        images: &[Image],
+        progress: &dyn Progress,
+    ) -> Result<ImageIds, ClusterError> {
+        let ids = images::ensure(&self.engine, images, progress).await?;
         let mut images = self.images.lock();
         images
             .as_mut()
             .unwrap_or_else(|poisoned| poisoned.get_mut())
-            .extend(ids);
-        Ok(found)
+            .extend(ids.clone());
+        Ok(ids)
     }
 
     async fn create(&self, run: &str, keep: bool) -> Result<Arc<dyn Cluster>, ClusterError> {
@@ -63,7 +62,15 @@ impl Runtime for DockerRuntime {
         Ok(Arc::new(cluster))
     }
 
-    async fn sweep(&self) -> Result<Vec<String>, ClusterError> {
+    async fn adopt(&self, run: &str) -> Result<Arc<dyn Cluster>, ClusterError> {
+        Ok(Arc::new(DockerCluster::adopt(
+            &self.engine,
+            self.images(),
+            run,
+        )))
+    }
+
+    async fn sweep(&self) -> Result<Swept, ClusterError> {
         sweep::sweep(&self.engine, Leftovers::OfDeadRuns).await
     }
 }

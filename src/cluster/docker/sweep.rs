@@ -1,13 +1,12 @@
 //! Removing what is ours: one run's things, or what dead runs left behind.
 //! Everything is found by its labels, so nothing else is ever touched.
 
-use super::engine::{Engine, call, is_not_found, label_filter};
+use super::engine::{Engine, call, label_filter};
 use super::labels;
-use crate::cluster::{ClusterError, Owner};
-use bollard::errors::Error;
+use super::removal::{gone_is_fine, remove_container};
+use crate::cluster::{ClusterError, Owner, Swept};
 use bollard::query_parameters::{
-    ListContainersOptions, ListImagesOptions, ListNetworksOptions, RemoveContainerOptions,
-    RemoveImageOptions,
+    ListContainersOptions, ListImagesOptions, ListNetworksOptions, RemoveImageOptions,
 };
 use futures_util::future::join_all;
 use std::collections::HashMap;
@@ -36,7 +35,10 @@ pub async fn remove_run(engine: &Engine, run: &str) -> Result<(), ClusterError> 
     let filter = format!("{}={run}", labels::RUN);
     let everything = |_: &HashMap<String, String>| true;
     let found = find(engine, &filter, everything).await?;
-    remove(engine, &found).await?;
+    remove_containers(engine, &found.containers).await?;
+    for name in &found.networks {
+        remove_network(engine, name).await?;
+    }
     let left = find(engine, &filter, everything).await?;
     let names = [left.containers, left.networks].concat();
     match names.is_empty() {
@@ -45,9 +47,8 @@ pub async fn remove_run(engine: &Engine, run: &str) -> Result<(), ClusterError> 
     }
 }
 
-/// Removes what runs left behind that did not get to clean up. Returns what it
-/// removed.
-pub async fn sweep(engine: &Engine, which: Leftovers) -> Result<Vec<String>, ClusterError> {
+/// Removes what runs left behind that did not get to clean up.
+pub async fn sweep(engine: &Engine, which: Leftovers) -> Result<Swept, ClusterError> {
     let is_leftover = |labels: &HashMap<String, String>| {
         let owner = labels
             .get(labels::OWNER)
@@ -57,8 +58,18 @@ pub async fn sweep(engine: &Engine, which: Leftovers) -> Result<Vec<String>, Clu
             && (!kept || which == Leftovers::OfDeadRunsAndKept)
     };
     let found = find(engine, labels::OWNER, is_leftover).await?;
-    remove(engine, &found).await?;
-    Ok([found.containers, found.networks].concat())
+    remove_containers(engine, &found.containers).await?;
+    let mut swept = Swept {
+        removed: found.containers,
+        stuck: Vec::new(),
+    };
+    for name in found.networks {
+        match remove_network(engine, &name).await {
+            Ok(()) => swept.removed.push(name),
+            Err(error) => swept.stuck.push(error.to_string()),
+        }
+    }
+    Ok(swept)
 }
 
 /// Removes every image that `fencepost images` made. Returns their tags.
@@ -118,24 +129,9 @@ async fn find(
     })
 }
 
-async fn remove(engine: &Engine, found: &Found) -> Result<(), ClusterError> {
-    let containers = found.containers.iter().map(|name| async move {
-        // `force` kills it whatever state it is in; `v` takes its anonymous volumes along.
-        let options = RemoveContainerOptions {
-            force: true,
-            v: true,
-            ..Default::default()
-        };
-        let remove = engine.docker().remove_container(name, Some(options));
-        call(&format!("remove {name}"), gone_is_fine(remove)).await
-    });
-    for result in join_all(containers).await {
-        result?;
-    }
-    for name in &found.networks {
-        remove_network(engine, name).await?;
-    }
-    Ok(())
+async fn remove_containers(engine: &Engine, names: &[String]) -> Result<(), ClusterError> {
+    let containers = names.iter().map(|name| remove_container(engine, name));
+    join_all(containers).await.into_iter().collect()
 }
 
 async fn remove_network(engine: &Engine, name: &str) -> Result<(), ClusterError> {
@@ -151,22 +147,12 @@ async fn remove_network(engine: &Engine, name: &str) -> Result<(), ClusterError>
         }
         last
     };
-    call(&what, removed).await
-}
-
-/// Somebody else (a second sweep, `docker rm`) may have been faster, or the
-/// removal is under way already.
-async fn gone_is_fine(remove: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
-    match remove.await {
-        Err(error) if is_not_found(&error) || is_under_way(&error) => Ok(()),
-        other => other,
+    match call(&what, removed).await {
+        // Its containers are gone by now: the engine has miscounted them.
+        Err(error) if error.to_string().contains("has active endpoints") => {
+            let reason = error.to_string();
+            Err(ClusterError::StuckNetwork { reason })
+        }
+        done => done,
     }
-}
-
-fn is_under_way(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::DockerResponseServerError { status_code: 409, message }
-            if message.contains("already in progress")
-    )
 }

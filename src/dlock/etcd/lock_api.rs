@@ -10,6 +10,7 @@ use crate::dlock::{
 use crate::model::{FencingToken, ReleaseOutcome};
 use async_trait::async_trait;
 use etcd_client::LockOptions;
+use prometheus_client::metrics::counter::Counter;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -61,6 +62,7 @@ impl EtcdLockApiBackend {
         let place = loop {
             let (index, mut wire, mut changes) = self.members.preferred().await?;
             let options = LockOptions::new().with_lease(session.lease());
+            self.members.requests().inc();
             let called = tokio::select! {
                 called = wire.lock.lock(lock_name(ask.key), Some(options)) => called,
                 // The same lease stands at the same place, whoever is asked.
@@ -137,6 +139,10 @@ impl LockBackend for EtcdLockApiBackend {
 
     fn node(&self) -> &str {
         self.members.node()
+    }
+
+    fn requests(&self) -> Counter {
+        self.members.requests().clone()
     }
 
     async fn try_acquire(&self, ask: Ask<'_>) -> Result<Attempt, LockError> {

@@ -6,6 +6,7 @@ use etcd_client::{
 };
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use prometheus_client::metrics::counter::Counter;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::{OnceCell, Semaphore, SemaphorePermit, watch};
@@ -30,6 +31,7 @@ pub(super) struct Members {
     leader_may_be_another: AtomicBool,
     request_timeout: Duration,
     turns: Semaphore,
+    requests: Counter,
 }
 
 /// How to talk to one member.
@@ -82,11 +84,17 @@ impl Members {
             leader_may_be_another: AtomicBool::new(true),
             request_timeout,
             turns: Semaphore::new(WRITES_AT_ONCE),
+            requests: Counter::default(),
         })
     }
 
     pub(super) fn node(&self) -> &str {
         &self.node
+    }
+
+    /// Whoever asks a member by other ways than these counts here, too.
+    pub(super) fn requests(&self) -> &Counter {
+        &self.requests
     }
 
     pub(super) fn count(&self) -> usize {
@@ -124,7 +132,9 @@ impl Members {
         let index = *self.preferred.borrow();
         let member = &self.members[index];
         let answer = timeout(self.request_timeout, async {
-            request(member.wire().await?).await.map_err(Failure::from)
+            let wire = member.wire().await?;
+            self.requests.inc();
+            request(wire).await.map_err(Failure::from)
         });
         let answer = answer.await;
         let answer = answer.unwrap_or_else(|_| Err(Failure::too_slow(self.request_timeout)));
@@ -182,6 +192,7 @@ impl Members {
             .enumerate()
             .map(|(index, member)| async move {
                 let mut maintenance = member.wire().await.ok()?.maintenance.clone();
+                self.requests.inc();
                 let status = maintenance.status().await.ok()?;
                 let id = status.header()?.member_id();
                 (status.leader() == id).then_some(index)
@@ -239,7 +250,8 @@ pub(in crate::dlock) async fn wire(
     })
 }
 
-pub(in crate::dlock) fn check_address(address: &str) -> Result<(), LockProblem> {
+/// Whether this can be the address of an etcd that this library reaches.
+pub fn check_address(address: &str) -> Result<(), LockProblem> {
     let bad = |reason: &str| LockProblem::BadAddress {
         address: address.to_owned(),
         reason: reason.to_owned(),

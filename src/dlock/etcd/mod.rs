@@ -16,7 +16,9 @@ mod watches;
 
 pub(super) use failure::Failure;
 pub use lock_api::EtcdLockApiBackend;
-pub(super) use members::{Wire, check_address, wire};
+pub use members::check_address;
+pub(super) use members::{Wire, wire};
+pub use names::line_prefix;
 pub(super) use names::{LOCKS, lock_of};
 
 use super::{
@@ -27,6 +29,7 @@ use async_trait::async_trait;
 use entry::IfHeld;
 use line::Before;
 use members::Members;
+use prometheus_client::metrics::counter::Counter;
 use standing::{Place, Standing};
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,6 +149,10 @@ impl LockBackend for EtcdBackend {
 
     fn node(&self) -> &str {
         self.standing.members().node()
+    }
+
+    fn requests(&self) -> Counter {
+        self.standing.members().requests().clone()
     }
 
     async fn try_acquire(&self, ask: Ask<'_>) -> Result<Attempt, LockError> {

@@ -6,7 +6,7 @@ use uuid::Uuid;
 pub(in crate::dlock) const LOCKS: &str = "/locks/";
 
 /// What all places in the line for one lock begin with.
-pub(in crate::dlock) fn line_prefix(key: &str) -> String {
+pub fn line_prefix(key: &str) -> String {
     format!("{}/", lock_name(key))
 }
 

@@ -197,12 +197,13 @@ async fn serve(
     (id, key): (i64, Vec<u8>),
 ) -> Result<(), Failure> {
     let (index, wire, mut changes) = members.preferred().await?;
+    members.requests().inc();
     let opened = timeout(members.request_timeout(), open(wire, id, key)).await;
     let opened = opened.unwrap_or_else(|_| Err(Failure::too_slow(members.request_timeout())));
     let (requests, answers) = opened.inspect_err(|_| members.prefer_after(index))?;
     // Both at once: a server whose answers are not read stops reading requests.
     tokio::select! {
-        ended = send(requests, shared) => ended?,
+        ended = send(members, requests, shared) => ended?,
         ended = receive(answers, shared) => {
             members.prefer_after(index);
             ended?;
@@ -227,15 +228,21 @@ fn options(id: i64) -> WatchOptions {
         .with_filters([WatchFilterType::NoPut])
 }
 
-async fn send(mut requests: WatchRequestSender, shared: &Shared) -> Result<(), Failure> {
+async fn send(
+    members: &Members,
+    mut requests: WatchRequestSender,
+    shared: &Shared,
+) -> Result<(), Failure> {
     loop {
         while let Some((id, key)) = shared.open_next() {
+            members.requests().inc();
             requests.watch(key, Some(options(id))).await?;
         }
         loop {
             let Some(id) = shared.table().to_cancel.pop() else {
                 break;
             };
+            members.requests().inc();
             requests.cancel(id).await?;
         }
         shared.news.notified().await;

@@ -1,11 +1,12 @@
 /// The braces are a hash tag: a Redis Cluster places a key by what stands
 /// between them, so everything about one lock shares a slot and one script may
 /// touch all of it.
-pub(in crate::dlock) fn lock_key(key: &str) -> String {
+pub fn lock_key(key: &str) -> String {
     format!("lock:{{{key}}}")
 }
 
-pub(in crate::dlock) fn fence_key(key: &str) -> String {
+/// The counter that the tokens of a lock come from.
+pub fn fence_key(key: &str) -> String {
     format!("fence:{{{key}}}")
 }
 

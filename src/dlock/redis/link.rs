@@ -3,6 +3,7 @@ use super::wakes::{Ears, Wakes};
 use super::{Lua, RedisSettings};
 use crate::dlock::LockProblem;
 use crate::model::WaitPolicy;
+use prometheus_client::metrics::counter::Counter;
 use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, IntoConnectionInfo,
@@ -24,6 +25,7 @@ pub(in crate::dlock) struct RedisLink {
     client: Client,
     settings: RedisSettings,
     node: String,
+    requests: Counter,
     /// Held for a moment only: each request passes here.
     current: Mutex<Option<Arc<Open>>>,
     /// Held by the one who connects.
@@ -50,6 +52,7 @@ impl RedisLink {
     pub(in crate::dlock) fn new(
         address: &str,
         settings: RedisSettings,
+        requests: Counter,
     ) -> Result<RedisLink, LockProblem> {
         let client = client(address)?;
         // Not the address as it was given: that may hold a password.
@@ -61,6 +64,7 @@ impl RedisLink {
             },
             settings,
             node,
+            requests,
             current: Mutex::default(),
             connecting: tokio::sync::Mutex::default(),
         })
@@ -68,6 +72,10 @@ impl RedisLink {
 
     pub(in crate::dlock) fn node(&self) -> &str {
         &self.node
+    }
+
+    pub(super) fn requests(&self) -> Counter {
+        self.requests.clone()
     }
 
     /// Runs a script on the connection that is open, or on a new one.
@@ -180,6 +188,7 @@ impl RedisLink {
         open: &Arc<Open>,
         request: impl Future<Output = Result<T, RedisError>>,
     ) -> Result<T, LockProblem> {
+        self.requests.inc();
         let unanswered = &open.unanswered_in_a_row;
         let Some(answer) = open.patience.bound(request).await else {
             if unanswered.fetch_add(1, Ordering::Relaxed) + 1 >= UNANSWERED_IN_A_ROW_MAX {
@@ -219,7 +228,7 @@ fn hearing(client: &Client) -> Result<Client, RedisError> {
 }
 
 /// `host:port`, or a URL as Redis clients know it.
-pub(in crate::dlock) fn client(address: &str) -> Result<Client, LockProblem> {
+pub fn client(address: &str) -> Result<Client, LockProblem> {
     let url = if address.contains("://") {
         address.to_owned()
     } else {
@@ -246,7 +255,7 @@ pub(in crate::dlock) fn problem_of(error: RedisError) -> LockProblem {
     }
 }
 
-pub(in crate::dlock) fn connect_problem_of(error: RedisError) -> LockProblem {
+pub fn connect_problem_of(error: RedisError) -> LockProblem {
     match error.kind() {
         ErrorKind::Parse | ErrorKind::UnexpectedReturnType => {
             LockProblem::BadAnswer(error.to_string())

@@ -1,17 +1,19 @@
 use redis::aio::MultiplexedConnection;
 use redis::{ErrorKind, FromRedisValue, RedisError, Script, ServerErrorKind, cmd};
+use std::borrow::Cow;
 
 /// A script that the server runs as one step.
 pub(in crate::dlock) struct Lua {
-    code: &'static str,
+    code: Cow<'static, str>,
     hash: String,
 }
 
 impl Lua {
-    pub(in crate::dlock) fn new(code: &'static str) -> Lua {
+    pub(in crate::dlock) fn new(code: impl Into<Cow<'static, str>>) -> Lua {
+        let code = code.into();
         Lua {
+            hash: Script::new(&code).get_hash().to_owned(),
             code,
-            hash: Script::new(code).get_hash().to_owned(),
         }
     }
 
@@ -34,7 +36,7 @@ impl Lua {
         let by_hash = command("EVALSHA", &self.hash);
         match by_hash.query_async(connection).await {
             Err(error) if error.kind() == unknown => {
-                let whole = command("EVAL", self.code);
+                let whole = command("EVAL", &self.code);
                 // In a box, because it is rare: no other request carries its weight.
                 Box::pin(whole.query_async(connection)).await
             }

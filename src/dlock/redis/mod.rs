@@ -7,11 +7,14 @@ mod plain;
 mod queue;
 mod settings;
 mod subscriptions;
+#[cfg(debug_assertions)]
+mod token_first;
 mod unsafe_release;
 mod wakes;
 
-pub(super) use keys::{fence_key, lock_key};
-pub(super) use link::{RedisLink, client, connect_problem_of, problem_of};
+pub use keys::{fence_key, lock_key};
+pub(super) use link::{RedisLink, problem_of};
+pub use link::{client, connect_problem_of};
 pub(super) use lua::Lua;
 pub use settings::RedisSettings;
 
@@ -23,6 +26,7 @@ use crate::model::{FencingToken, ReleaseOutcome, WaitPolicy};
 use async_trait::async_trait;
 use notify::NotifyLine;
 use plain::{Announce, Plain};
+use prometheus_client::metrics::counter::Counter;
 use queue::QueueLine;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,16 +69,17 @@ const NAME: &str = "redis";
 impl RedisBackend {
     /// Connects at the first use: a server that is not there yet is no error here.
     pub fn new(address: &str, settings: RedisSettings) -> Result<RedisBackend, LockError> {
-        let link = RedisLink::new(address, settings).map_err(|problem| LockError {
+        let link = RedisLink::new(address, settings, Counter::default());
+        let link = link.map_err(|problem| LockError {
             backend: NAME,
             node: address.to_owned(),
             key: String::new(),
             problem,
         })?;
         let link = Arc::new(link);
-        let plain = || Plain::new(link.clone(), settings.fence_floor);
+        let plain = || Plain::new(link.clone(), settings);
         Ok(RedisBackend {
-            renew: Lua::new(include_str!("scripts/renew.lua")),
+            renew: settings.script(include_str!("scripts/renew.lua")),
             way: match settings.wait {
                 WaitPolicy::Spin => Way::Spin(plain()),
                 WaitPolicy::Notify => Way::Notify(NotifyLine::new(link.clone(), plain())),
@@ -93,6 +98,10 @@ impl LockBackend for RedisBackend {
 
     fn node(&self) -> &str {
         self.link.node()
+    }
+
+    fn requests(&self) -> Counter {
+        self.link.requests()
     }
 
     async fn try_acquire(&self, ask: Ask<'_>) -> Result<Attempt, LockError> {

@@ -1,6 +1,8 @@
 use super::keys::{fence_key, freed_channel, lock_key};
 use super::link::RedisLink;
-use super::{Lua, granted_until, ttl_ms};
+#[cfg(debug_assertions)]
+use super::token_first::TokenFirst;
+use super::{Lua, RedisSettings, granted_until, ttl_ms};
 use crate::dlock::{Ask, Attempt, LockProblem};
 use crate::model::{FenceFloor, FencingToken, ReleaseOutcome};
 use std::sync::Arc;
@@ -13,6 +15,8 @@ pub(super) struct Plain {
     floor: FenceFloor,
     acquire: Lua,
     release: Lua,
+    #[cfg(debug_assertions)]
+    token_first: Option<TokenFirst>,
 }
 
 /// Whether those who wait hear of a release.
@@ -23,19 +27,25 @@ pub(super) enum Announce {
 }
 
 impl Plain {
-    pub(super) fn new(link: Arc<RedisLink>, floor: FenceFloor) -> Plain {
+    pub(super) fn new(link: Arc<RedisLink>, settings: RedisSettings) -> Plain {
         Plain {
             link,
-            floor,
+            floor: settings.fence_floor,
             acquire: Lua::new(concat!(
                 include_str!("scripts/token.lua"),
                 include_str!("scripts/acquire.lua")
             )),
-            release: Lua::new(include_str!("scripts/release.lua")),
+            release: settings.script(include_str!("scripts/release.lua")),
+            #[cfg(debug_assertions)]
+            token_first: TokenFirst::of(settings.mutant),
         }
     }
 
     pub(super) async fn try_acquire(&self, ask: Ask<'_>) -> Result<Attempt, LockProblem> {
+        #[cfg(debug_assertions)]
+        if let Some(token_first) = &self.token_first {
+            return token_first.try_acquire(&self.link, self.floor, ask).await;
+        }
         let keys = [lock_key(ask.key), fence_key(ask.key)];
         let arguments = [ask.owner, &ttl_ms(ask.ttl), self.floor.word()];
         // The lease counts from before the request was sent. The server starts

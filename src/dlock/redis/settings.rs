@@ -1,3 +1,6 @@
+use super::Lua;
+#[cfg(debug_assertions)]
+use crate::dlock::mutant::{self, Mutant};
 use crate::model::{FenceFloor, WaitPolicy};
 use std::time::Duration;
 
@@ -44,6 +47,9 @@ pub struct RedisSettings {
     /// [`WaitPolicy::Queue`], those of other processes included. Who comes
     /// later is told [`QueueFull`](crate::dlock::LockProblem::QueueFull).
     pub queue_max: usize,
+    /// A mistake made on purpose, so that a test can prove that it is seen.
+    #[cfg(debug_assertions)]
+    pub mutant: Option<Mutant>,
 }
 
 impl Default for RedisSettings {
@@ -54,6 +60,16 @@ impl Default for RedisSettings {
             wait: WaitPolicy::default(),
             fence_floor: FenceFloor::default(),
             queue_max: 10_000,
+            #[cfg(debug_assertions)]
+            mutant: None,
         }
+    }
+}
+
+impl RedisSettings {
+    pub(in crate::dlock) fn script(&self, code: &'static str) -> Lua {
+        #[cfg(debug_assertions)]
+        let code = mutant::bend(self.mutant, code);
+        Lua::new(code)
     }
 }

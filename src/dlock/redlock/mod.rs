@@ -10,6 +10,10 @@ mod model;
 
 pub use decision::TokenScheme;
 
+#[cfg(debug_assertions)]
+use super::Mutant;
+#[cfg(debug_assertions)]
+use super::in_flight::new_owner;
 use super::redis::ttl_ms;
 use super::{Ask, Attempt, LockBackend, LockError, LockProblem, RenewOutcome};
 use crate::model::ReleaseOutcome;
@@ -17,6 +21,7 @@ use acquire::Try;
 use async_trait::async_trait;
 use decision::{Conclusion, Standing, conclude};
 use nodes::{Nodes, Order};
+use prometheus_client::metrics::counter::Counter;
 use proposal::Proposals;
 use redis::{FromRedisValue, ParsingError, Value};
 use std::sync::Arc;
@@ -76,6 +81,9 @@ pub struct RedlockBackend {
     nodes: Arc<Nodes>,
     tokens: TokenScheme,
     proposals: Proposals,
+    /// The owner of all attempts, for [`Mutant::ReuseNonce`].
+    #[cfg(debug_assertions)]
+    nonce: Option<String>,
 }
 
 /// How nodes are asked, and how many have to agree.
@@ -94,6 +102,9 @@ pub struct RedlockSettings {
     /// When a node that does not answer is given up. A try for a lock waits a
     /// tenth of the TTL at most.
     pub response_timeout: Duration,
+    /// A mistake made on purpose, so that a test can prove that it is seen.
+    #[cfg(debug_assertions)]
+    pub mutant: Option<Mutant>,
 }
 
 impl Default for RedlockSettings {
@@ -103,6 +114,8 @@ impl Default for RedlockSettings {
             tokens: TokenScheme::default(),
             connect_timeout: Duration::from_secs(1),
             response_timeout: Duration::from_secs(1),
+            #[cfg(debug_assertions)]
+            mutant: None,
         }
     }
 }
@@ -120,6 +133,8 @@ impl RedlockBackend {
             nodes: Arc::new(Nodes::new(servers, &settings)?),
             tokens: settings.tokens,
             proposals: Proposals::default(),
+            #[cfg(debug_assertions)]
+            nonce: (settings.mutant == Some(Mutant::ReuseNonce)).then(new_owner),
         })
     }
 
@@ -162,6 +177,15 @@ impl LockBackend for RedlockBackend {
 
     fn node(&self) -> &str {
         &self.nodes.names
+    }
+
+    fn requests(&self) -> Counter {
+        self.nodes.requests.clone()
+    }
+
+    #[cfg(debug_assertions)]
+    fn new_owner(&self) -> String {
+        self.nonce.clone().unwrap_or_else(new_owner)
     }
 
     async fn try_acquire(&self, ask: Ask<'_>) -> Result<Attempt, LockError> {

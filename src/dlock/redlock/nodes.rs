@@ -3,6 +3,7 @@ use super::fan::Fan;
 use super::node::Node;
 use crate::dlock::redis::{Lua, RedisLink, RedisSettings, fence_key, lock_key};
 use crate::dlock::{LockError, LockProblem};
+use prometheus_client::metrics::counter::Counter;
 use redis::FromRedisValue;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,6 +14,8 @@ pub(super) struct Nodes {
     /// Their names in one line, for errors.
     pub(super) names: String,
     pub(super) quorum: usize,
+    /// To all of them together.
+    pub(super) requests: Counter,
     acquire: Lua,
     write_back: Lua,
     renew: Lua,
@@ -52,12 +55,15 @@ impl Nodes {
         let link_settings = RedisSettings {
             connect_timeout: settings.connect_timeout,
             response_timeout: settings.response_timeout,
+            #[cfg(debug_assertions)]
+            mutant: settings.mutant,
             ..RedisSettings::default()
         };
+        let requests = Counter::default();
         let mut all = Vec::new();
         for server in servers {
             let server = server.as_ref();
-            let link = RedisLink::new(server, link_settings);
+            let link = RedisLink::new(server, link_settings, requests.clone());
             all.push(Node::new(
                 link.map_err(|problem| error(server.to_owned(), problem))?,
             ));
@@ -70,10 +76,11 @@ impl Nodes {
             names: names.join(","),
             all,
             quorum,
+            requests,
             acquire: Lua::new(include_str!("scripts/acquire.lua")),
-            write_back: Lua::new(include_str!("scripts/write_back.lua")),
-            renew: Lua::new(include_str!("../redis/scripts/renew.lua")),
-            release: Lua::new(include_str!("../redis/scripts/release.lua")),
+            write_back: link_settings.script(include_str!("scripts/write_back.lua")),
+            renew: link_settings.script(include_str!("../redis/scripts/renew.lua")),
+            release: link_settings.script(include_str!("../redis/scripts/release.lua")),
         })
     }
 

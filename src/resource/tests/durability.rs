@@ -6,6 +6,9 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::OwnedFd;
 use std::pin::pin;
+use std::sync::mpsc;
+use tempfile::TempDir;
+use tokio::time::timeout;
 
 #[tokio::test]
 async fn a_restart_keeps_values_and_fences() {
@@ -85,6 +88,49 @@ async fn a_failed_disk_ends_the_resource_without_an_answer() {
         assert!(error.outcome_unknown(), "{error}");
         let error = server.task.await.unwrap().unwrap_err().to_string();
         assert!(error.starts_with(problem), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_answered_before_the_sync() {
+    let mut write = WriteToSlowDisk::begin(State::new(Fence::On)).await;
+    // That nothing comes can only be seen by waiting a while.
+    let early = timeout(Duration::from_millis(300), &mut write.answer).await;
+    assert!(early.is_err(), "answered while its sync is held back");
+    write.disk_goes_on.send(()).unwrap();
+    let answer = timeout(PATIENCE, write.answer).await.expect("an answer");
+    assert_eq!(answer.unwrap(), WriteAnswer::Accepted { position: 1 });
+}
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A write that is in the file, and whose sync is held back.
+pub(super) struct WriteToSlowDisk {
+    pub(super) answer: JoinHandle<WriteAnswer>,
+    pub(super) disk_goes_on: mpsc::Sender<()>,
+    _dir: TempDir,
+}
+
+impl WriteToSlowDisk {
+    pub(super) async fn begin(state: State) -> WriteToSlowDisk {
+        let (syncing, mut synced) = tokio::sync::mpsc::unbounded_channel();
+        let (disk_goes_on, told) = mpsc::channel();
+        let dir = tempfile::tempdir().unwrap();
+        let log = Log::open(dir.path(), |_| ())
+            .unwrap()
+            .held_back_by(move || {
+                syncing.send(()).unwrap();
+                told.recv_timeout(PATIENCE).unwrap();
+            });
+        let server = Server::of(log, state).await;
+        let answer = tokio::spawn(async move { server.put(1, 0, "v").await });
+        let reached = timeout(PATIENCE, synced.recv()).await;
+        reached.expect("a sync").unwrap();
+        WriteToSlowDisk {
+            answer,
+            disk_goes_on,
+            _dir: dir,
+        }
     }
 }
 

@@ -41,7 +41,10 @@ impl Server {
     }
 
     async fn over(log: Log) -> Server {
-        let state = State::new(Fence::On);
+        Server::of(log, State::new(Fence::On)).await
+    }
+
+    async fn of(log: Log, state: State) -> Server {
         Server::boot(|listener, stopped| super::Opened { log, state }.serve(listener, stopped))
             .await
     }

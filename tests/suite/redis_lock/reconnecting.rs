@@ -54,6 +54,21 @@ async fn waiters_get_through_after_the_server_restarted() {
 }
 
 #[tokio::test]
+async fn a_release_gets_through_after_its_connection_was_killed() {
+    let Some(_turn) = docker_shared() else { return };
+    let server = own_redis();
+    let mut redis = connection_to(&server.address).await;
+    for wait in WaitPolicy::ALL {
+        let key = unique_key();
+        let (locks, _) = locks_at(&server.address, waiting_by(wait), LONG);
+        let held = locks.acquire(&key, soon()).await.unwrap();
+        kill_all_others(&mut redis).await;
+        assert_eq!(held.release().await, ReleaseOutcome::Released, "{wait}");
+        until_nothing_left(&mut redis, &key).await;
+    }
+}
+
+#[tokio::test]
 async fn waiters_of_a_server_that_stays_away_are_told_at_their_deadline() {
     let Some(_turn) = docker_shared() else { return };
     for wait in WaitPolicy::ALL {

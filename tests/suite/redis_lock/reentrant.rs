@@ -21,6 +21,9 @@ async fn a_nested_hold_keeps_the_token_and_the_last_release_frees() {
         (outer.fence(), outer.owner())
     );
     assert_eq!(inner.holds(), 3);
+    let innermost = inner.reenter().unwrap();
+    assert_eq!((innermost.fence(), inner.holds()), (outer.fence(), 4));
+    assert_eq!(innermost.into_lease().unwrap_err(), 3);
     assert_eq!(metrics.acquire_attempts.get(), 1, "a re-entry asks nobody");
 
     assert_eq!(inner.release().await, Released::StillHeld { holds: 2 });
@@ -52,6 +55,7 @@ async fn a_renewal_of_one_hold_prolongs_all_and_a_loss_ends_all() {
     sleep_until(outer.deadline()).await;
     assert!(timeout(SECOND, inner.lost()).await.is_ok());
     assert!(outer.is_lost());
+    assert!(inner.reenter().is_err());
     let next = locks.acquire(&key, soon()).await.unwrap();
     assert!(
         next.fence() > outer.fence(),

@@ -69,7 +69,10 @@ impl Check<'_> {
             }),
             "minLength" => length(value).is_none_or(|length| length >= number(rule)),
             "maxLength" => length(value).is_none_or(|length| length <= number(rule)),
-            "minimum" => value.as_i64().is_none_or(|n| n >= number(rule) as i64),
+            "minItems" => items(value).is_none_or(|length| length >= number(rule)),
+            "minimum" => value.as_f64().is_none_or(|n| n >= bound(rule)),
+            "maximum" => value.as_f64().is_none_or(|n| n <= bound(rule)),
+            "exclusiveMinimum" => value.as_f64().is_none_or(|n| n > bound(rule)),
             other => panic!("this test does not know the keyword {other}"),
         };
         (!fine).then(|| format!("{value} does not fit {keyword} {rule}"))
@@ -123,6 +126,7 @@ fn has_type(name: &str, value: &Value) -> bool {
         "object" => value.is_object(),
         "array" => value.is_array(),
         "string" => value.is_string(),
+        "number" => value.is_number(),
         "integer" => value.is_i64() || value.is_u64(),
         "boolean" => value.is_boolean(),
         other => panic!("this test does not know the type {other}"),
@@ -131,6 +135,14 @@ fn has_type(name: &str, value: &Value) -> bool {
 
 fn length(value: &Value) -> Option<u64> {
     value.as_str().map(|text| text.chars().count() as u64)
+}
+
+fn items(value: &Value) -> Option<u64> {
+    value.as_array().map(|items| items.len() as u64)
+}
+
+fn bound(rule: &Value) -> f64 {
+    rule.as_f64().expect("a number")
 }
 
 fn number(rule: &Value) -> u64 {

@@ -38,7 +38,22 @@ pub fn owned_by(pid: u32) -> Vec<String> {
     let ours = listed.lines().filter_map(|line| line.split_once(' '));
     ours.filter(|(_, owner)| owner_pid(owner) == Some(pid))
         .map(|(name, _)| name.to_owned())
+        .filter(|name| !is_stuck(name))
         .collect()
+}
+
+/// A network that the engine has miscounted, so that nobody can remove it.
+fn is_stuck(name: &str) -> bool {
+    let inspected = docker(&[
+        "network",
+        "inspect",
+        name,
+        "--format",
+        "{{len .Containers}}",
+    ]);
+    let removed = || docker(&["network", "rm", name]);
+    inspected.stdout.starts_with(b"0")
+        && String::from_utf8_lossy(&removed().stderr).contains("has active endpoints")
 }
 
 /// Whose process a `fencepost.owner` label names.

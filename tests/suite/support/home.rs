@@ -3,7 +3,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A copy of scenarios/ and compose/ that a test may break.
+/// A copy of scenarios/, compose/ and toxiproxy/ that a test may break.
 pub struct Home {
     folder: TempDir,
 }
@@ -11,7 +11,7 @@ pub struct Home {
 impl Home {
     pub fn new() -> Home {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        for part in ["scenarios", "compose"] {
+        for part in ["scenarios", "compose", "toxiproxy"] {
             copy_folder(&project().join(part), &folder.path().join(part));
         }
         Home { folder }

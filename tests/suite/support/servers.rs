@@ -12,7 +12,7 @@ mod port;
 mod redis;
 mod shared;
 
-pub use etcd::etcd_servers;
+pub use etcd::{etcd_servers, own_etcd, own_small_etcd};
 pub use redis::{own_durable_redis, own_redis, redis_address, redis_container, redlock_servers};
 pub use shared::heal_servers;
 

@@ -19,6 +19,12 @@ pub struct Context {
 }
 
 impl Context {
+    pub fn of(dockerfile: &str) -> Context {
+        Context {
+            files: BTreeMap::from([("Dockerfile".into(), dockerfile.into())]),
+        }
+    }
+
     pub fn read(folder: &Path) -> Result<Context, ClusterError> {
         let failed = |error: std::io::Error| ClusterError::Failed {
             what: format!("read the build context {}", folder.display()),

@@ -11,8 +11,7 @@ mod program;
 
 use super::engine::{Engine, call, is_not_found, label_filter};
 use super::labels;
-use crate::cluster::topology::Service;
-use crate::cluster::{ClusterError, Topology};
+use crate::cluster::{ClusterError, Image, OWN_IMAGE};
 use crate::progress::Progress;
 use bollard::query_parameters::{
     CreateImageOptions, ListImagesOptions, RemoveImageOptions, TagImageOptions,
@@ -27,8 +26,6 @@ use std::time::Duration;
 pub use base::bootstrap_tool;
 pub use program::find as find_program;
 
-/// The image of this program, in Compose files.
-const OWN: &str = "fencepost/self:latest";
 const PULL_DEADLINE: Duration = Duration::from_secs(300);
 /// As long as everything that it may have to make can take.
 const OTHER_BUILDER_DEADLINE: Duration = Duration::from_secs(1800);
@@ -38,81 +35,73 @@ const OWN_IMAGES_KEPT: usize = 4;
 /// From the name in the Compose file to the id to start.
 pub type ImageIds = BTreeMap<String, String>;
 
-/// Makes or finds every image that the topologies name, each of them once.
+/// Makes or finds every one of these images, each of them once.
 pub async fn ensure(
     engine: &Engine,
-    topologies: impl IntoIterator<Item = &Topology>,
+    images: impl IntoIterator<Item = &Image>,
     progress: &dyn Progress,
 ) -> Result<ImageIds, ClusterError> {
     // One builder at a time on this machine: the second finds the first one's images.
     let _lock = one_builder(progress).await?;
     let mut ids = ImageIds::new();
-    for (topology, service) in each_image(topologies) {
-        let id = match &service.build {
-            _ if service.image == OWN => ensure_own(engine, &topology.folder, progress).await?,
-            Some(context) => ensure_built(engine, &service.image, context, progress).await?,
-            None => ensure_pulled(engine, &service.image, progress).await?,
+    for Image { name, build } in each_once(images) {
+        let id = match build {
+            _ if name == OWN_IMAGE => ensure_own(engine, progress).await?,
+            Some(folder) => ensure_built(engine, name, folder, progress).await?,
+            None => ensure_pulled(engine, name, progress).await?,
         };
-        ids.insert(service.image.clone(), id);
+        ids.insert(name.clone(), id);
     }
     Ok(ids)
 }
 
-/// The names of the images that would have to be made or fetched.
+/// The image of this program alone.
+pub async fn ensure_this_program(
+    engine: &Engine,
+    progress: &dyn Progress,
+) -> Result<String, ClusterError> {
+    let _lock = one_builder(progress).await?;
+    ensure_own(engine, progress).await
+}
+
+/// The names of those that would have to be made or fetched.
 pub async fn missing(
     engine: &Engine,
-    topologies: impl IntoIterator<Item = &Topology>,
+    images: impl IntoIterator<Item = &Image>,
 ) -> Result<BTreeSet<String>, ClusterError> {
     let mut missing = BTreeSet::new();
-    for (topology, service) in each_image(topologies) {
-        let tag = match &service.build {
-            _ if service.image == OWN => own_context(&topology.folder)?.tag(OWN),
-            Some(context) => build::Context::read(context)?.tag(&service.image),
-            None => service.image.clone(),
+    for Image { name, build } in each_once(images) {
+        let tag = match build {
+            _ if name == OWN_IMAGE => own::context()?.tag(OWN_IMAGE),
+            Some(folder) => build::Context::read(folder)?.tag(name),
+            None => name.clone(),
         };
         if find(engine, &tag).await?.is_none() {
-            missing.insert(service.image.clone());
+            missing.insert(name.clone());
         }
     }
     Ok(missing)
 }
 
-/// One service for each image, with its topology.
-fn each_image<'a>(
-    topologies: impl IntoIterator<Item = &'a Topology>,
-) -> impl Iterator<Item = (&'a Topology, &'a Service)> {
-    let services = |topology: &'a Topology| {
-        let services = topology.services.values();
-        services.map(move |service| (topology, service))
-    };
+fn each_once<'a>(images: impl IntoIterator<Item = &'a Image>) -> impl Iterator<Item = &'a Image> {
     let mut seen = BTreeSet::new();
-    topologies
+    images
         .into_iter()
-        .flat_map(services)
-        .filter(move |(_, service)| seen.insert(&service.image))
+        .filter(move |image| seen.insert(&image.name))
 }
 
-async fn ensure_own(
-    engine: &Engine,
-    folder: &Path,
-    progress: &dyn Progress,
-) -> Result<String, ClusterError> {
-    let context = own_context(folder)?;
-    let tag = context.tag(OWN);
+async fn ensure_own(engine: &Engine, progress: &dyn Progress) -> Result<String, ClusterError> {
+    let context = own::context()?;
+    let tag = context.tag(OWN_IMAGE);
     if let Some(id) = find(engine, &tag).await? {
         // Another build of this program may have moved the plain tag meanwhile.
-        retag(engine, &tag, OWN).await?;
+        retag(engine, &tag, OWN_IMAGE).await?;
         return Ok(id);
     }
     let id = build::build(engine, context, &tag, "self", None, progress).await?;
-    retag(engine, &tag, OWN).await?;
+    retag(engine, &tag, OWN_IMAGE).await?;
     prune_own(engine).await?;
     Ok(id)
-}
-
-fn own_context(folder: &Path) -> Result<build::Context, ClusterError> {
-    let context = build::Context::read(&folder.join("images/self"))?;
-    Ok(context.with_root(own::pack()?))
 }
 
 async fn ensure_built(

@@ -1,6 +1,7 @@
 //! This program as an image: the running executable and the shared libraries
 //! it maps, and nothing else.
 
+use super::build::Context;
 use crate::cluster::ClusterError;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,8 +9,15 @@ use std::path::{Path, PathBuf};
 /// glibc before 2.34 looks names up through these, loaded only when needed.
 const NAME_SERVICE: [&str; 3] = ["libnss_dns.so.2", "libnss_files.so.2", "libresolv.so.2"];
 
+/// It belongs to the program, and not to whoever writes topologies.
+const DOCKERFILE: &str = include_str!("own.Dockerfile");
+
+pub fn context() -> Result<Context, ClusterError> {
+    Ok(Context::of(DOCKERFILE).with_root(pack()?))
+}
+
 /// From the path in the image to the contents.
-pub fn pack() -> Result<BTreeMap<PathBuf, Vec<u8>>, ClusterError> {
+fn pack() -> Result<BTreeMap<PathBuf, Vec<u8>>, ClusterError> {
     let read = |path: &Path| {
         std::fs::read(path).map_err(|error| ClusterError::Failed {
             what: format!("pack {} into an image", path.display()),

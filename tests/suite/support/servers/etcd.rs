@@ -1,6 +1,7 @@
 use super::port::free_port;
 use super::shared::{Shared, share};
-use super::{Plan, Server};
+use super::{Plan, Server, launch};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 pub static MEMBERS: Shared = Shared::new();
 
@@ -9,24 +10,49 @@ pub static MEMBERS: Shared = Shared::new();
 /// needs one to two seconds to elect another.
 pub fn etcd_servers() -> &'static [Server] {
     share(&MEMBERS, || {
-        let names = ["etcd-1", "etcd-2", "etcd-3"];
-        let members = names.map(|name| Member {
-            name,
-            peers: format!("http://127.0.0.1:{}", free_port()),
-            clients: format!("127.0.0.1:{}", free_port()),
-        });
+        let members = ["etcd-1", "etcd-2", "etcd-3"].map(Member::named);
         let all = members.each_ref().map(Member::known_as).join(",");
         members.map(|member| member.plan(&all)).into()
     })
 }
 
+/// A fresh etcd of one member for one test, gone when dropped. Take a turn on
+/// Docker first.
+pub fn own_etcd() -> Server {
+    own(&[])
+}
+
+/// As [`own_etcd`], with a database that may not grow beyond this.
+pub fn own_small_etcd(quota_bytes: u64) -> Server {
+    own(&[format!("--quota-backend-bytes={quota_bytes}")])
+}
+
+fn own(flags: &[String]) -> Server {
+    static COUNT: AtomicU32 = AtomicU32::new(1);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let member = Member::named(&format!("own-etcd-{number}"));
+    let all = member.known_as();
+    let mut plan = member.plan(&all);
+    plan.command.extend_from_slice(flags);
+    let mut servers = launch([plan]);
+    servers.remove(0)
+}
+
 struct Member {
-    name: &'static str,
+    name: String,
     peers: String,
     clients: String,
 }
 
 impl Member {
+    fn named(name: &str) -> Member {
+        Member {
+            name: name.to_owned(),
+            peers: format!("http://127.0.0.1:{}", free_port()),
+            clients: format!("127.0.0.1:{}", free_port()),
+        }
+    }
+
     fn known_as(&self) -> String {
         format!("{}={}", self.name, self.peers)
     }

@@ -1,0 +1,153 @@
+//! The faults that a story needs.
+
+use super::evidence::Evidence;
+use super::scene::Scene;
+use super::{Need, Step};
+use crate::model::{FaultKind, FaultRow, FaultStage};
+
+/// A fault that was seen to bite.
+pub(super) struct Bite<'a> {
+    pub kind: FaultKind,
+    pub at_ns: u64,
+    /// This is its end.
+    pub ended: bool,
+    row: &'a FaultRow,
+    /// What else was asked for: how far a clock jumps.
+    how: &'a str,
+}
+
+impl<'a> Bite<'a> {
+    pub fn step(self, need: Need) -> Step<'a> {
+        Step {
+            need,
+            at_ns: self.at_ns,
+            scene: Scene::Fault {
+                kind: self.kind,
+                target: &self.row.target,
+                called: self.row.called(),
+                how: self.how,
+                ended: self.ended,
+            },
+        }
+    }
+
+    fn befell(&self, worker: &str) -> bool {
+        self.row.target == worker
+    }
+
+    /// What takes a lock away behind its holder's back, or holds up a write.
+    fn explains(&self, worker: &str, rival_ns: Option<u64>) -> bool {
+        let by_then = rival_ns.is_none_or(|rival_ns| self.at_ns <= rival_ns);
+        match self.kind {
+            FaultKind::Stall => true,
+            FaultKind::Skew | FaultKind::Drift => by_then && !self.ended,
+            FaultKind::Kill | FaultKind::Restart | FaultKind::RestartEmpty | FaultKind::Promote => {
+                by_then && !self.befell(worker)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl<'a> Evidence<'a> {
+    /// The faults that bit between two moments, or stood at the first, on one
+    /// worker or on something that is no worker at all; what happens to the
+    /// other workers is their story.
+    pub fn bites(&self, worker: &str, from_ns: u64, to_ns: u64) -> Vec<Bite<'a>> {
+        let mut bites: Vec<Bite> = self
+            .record
+            .faults
+            .iter()
+            .filter(|row| row.target == worker || !self.is_worker(&row.target))
+            .filter_map(|row| self.bite(row))
+            .filter(|bite| {
+                let stood = bite.at_ns < from_ns && self.stands_at(bite, from_ns);
+                stood || (from_ns..=to_ns).contains(&bite.at_ns)
+            })
+            .collect();
+        bites.sort_by_key(|bite| bite.at_ns);
+        bites
+    }
+
+    /// What lets its target go on, or changes it at one stroke, may show before
+    /// anybody has seen it: so it is told at the moment it was asked for.
+    fn bite(&self, row: &'a FaultRow) -> Option<Bite<'a>> {
+        let stage_ns = |stage| self.stage(row, stage).unwrap_or(row).at_ns;
+        let (kind, at_ns, ended) = match (row.fault, row.stage) {
+            (FaultKind::Pause, FaultStage::Healed) => (FaultKind::Resume, row.at_ns, false),
+            (FaultKind::Freeze, FaultStage::Healed) => (FaultKind::Thaw, row.at_ns, false),
+            (kind, FaultStage::Observed) if !kind.stands() || kind == FaultKind::Skew => {
+                (kind, stage_ns(FaultStage::Requested), false)
+            }
+            (kind, FaultStage::Observed) => (kind, row.at_ns, false),
+            (kind, FaultStage::Ended | FaultStage::Healed) => {
+                (kind, stage_ns(FaultStage::Ending), true)
+            }
+            _ => return None,
+        };
+        let request = self.stage(row, FaultStage::Requested);
+        Some(Bite {
+            kind,
+            at_ns,
+            ended,
+            row,
+            how: request.map_or("", |request| request.detail.as_str()),
+        })
+    }
+
+    fn stage(&self, row: &FaultRow, stage: FaultStage) -> Option<&'a FaultRow> {
+        let mut rows = self.record.faults.iter();
+        rows.find(|other| other.id == row.id && other.stage == stage)
+    }
+
+    /// Whether a fault of something that is no worker had not ended by then.
+    fn stands_at(&self, bite: &Bite, at_ns: u64) -> bool {
+        let end = self.stage(bite.row, FaultStage::Ended);
+        let begins_and_stays = !bite.ended && bite.kind.stands();
+        begins_and_stays
+            && !self.is_worker(&bite.row.target)
+            && end.is_none_or(|end| end.at_ns >= at_ns)
+    }
+
+    fn is_worker(&self, target: &str) -> bool {
+        self.record.workers.iter().any(|worker| worker == target)
+            || self.holds.iter().any(|hold| hold.worker == target)
+    }
+}
+
+/// Of the late writer's own faults, the stop in which the rival came in and the
+/// end of that stop carry the story. What can have taken its lock away helps;
+/// whatever else befell anything but a worker is told where there is room.
+pub(super) fn steps<'a>(
+    bites: Vec<Bite<'a>>,
+    worker: &str,
+    rival_ns: Option<u64>,
+) -> Vec<Step<'a>> {
+    let befell =
+        |bite: &Bite, kinds: [FaultKind; 2]| bite.befell(worker) && kinds.contains(&bite.kind);
+    let is_stop = |bite: &Bite| befell(bite, [FaultKind::Pause, FaultKind::Freeze]);
+    let is_before_rival = |bite: &Bite| rival_ns.is_none_or(|rival_ns| bite.at_ns <= rival_ns);
+    let stop = bites
+        .iter()
+        .rposition(|bite| is_stop(bite) && is_before_rival(bite))
+        .or_else(|| bites.iter().position(is_stop));
+    let end = stop.and_then(|stop| {
+        let is_end = |bite: &Bite| befell(bite, [FaultKind::Resume, FaultKind::Thaw]);
+        bites[stop..].iter().position(is_end).map(|end| stop + end)
+    });
+    let mut steps = Vec::new();
+    // Where there is no room for all, the latest say most.
+    for (index, bite) in bites.into_iter().enumerate().rev() {
+        let need = if Some(index) == stop || Some(index) == end {
+            Need::Essential
+        } else if bite.explains(worker, rival_ns) {
+            Need::Helpful
+        } else if !bite.befell(worker) {
+            Need::Colour
+        } else {
+            continue;
+        };
+        steps.push(bite.step(need));
+    }
+    steps
+}

@@ -1,0 +1,40 @@
+use crate::model::{CaseRecord, FaultKind, FaultRow, FaultStage, RowOutcome};
+
+/// The metric that people watch has to say what the log says. A resource that
+/// was started again counts from 0 again, so it is compared with the refusals
+/// since then; those between the request and the proof may be on either side.
+pub(super) fn doubt(record: &CaseRecord) -> Option<String> {
+    let counted = record.refusals_counted?;
+    let restart = last_restart(record);
+    let refused_since = |from_ns: u64| {
+        let rows = record.log.iter();
+        let refused = rows.filter(|row| row.outcome == RowOutcome::Rejected);
+        refused.filter(|row| row.at_ns >= from_ns).count() as u64
+    };
+    let (most, least) = match restart {
+        Some((requested_ns, observed_ns)) => {
+            (refused_since(requested_ns), refused_since(observed_ns))
+        }
+        None => (refused_since(0), refused_since(0)),
+    };
+    (!(least..=most).contains(&counted)).then(|| {
+        let since = match restart {
+            Some(_) => " since it was started again",
+            None => "",
+        };
+        format!("the resource counted {counted} refusals in its metric and logged {most}{since}")
+    })
+}
+
+/// When the resource's process was last ended: when that was asked for, and seen.
+fn last_restart(record: &CaseRecord) -> Option<(u64, u64)> {
+    let ends = [FaultKind::Kill, FaultKind::Restart, FaultKind::RestartEmpty];
+    let seen = record.faults.iter().rfind(|row| {
+        row.stage == FaultStage::Observed
+            && ends.contains(&row.fault)
+            && Some(&row.target) == record.resource.as_ref()
+    })?;
+    let is_request = |row: &&FaultRow| row.id == seen.id && row.stage == FaultStage::Requested;
+    let requested = record.faults.iter().find(is_request).unwrap_or(seen);
+    Some((requested.at_ns, seen.at_ns))
+}

@@ -1,0 +1,60 @@
+//! The clocks of a container's first process: from the host where that is
+//! allowed, else in a helper container beside it.
+
+use super::Order;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::{interrupt, output, progress};
+use crate::clock::ClockState;
+use crate::cluster::docker::Engine;
+use crate::cluster::docker::beside::{self, Helped, Running};
+use crate::run::RunError;
+
+pub async fn do_to_container(order: Order) -> Result<Exit, Failure> {
+    let engine = Engine::connect().await?;
+    let container = beside::find_running(&engine, &order.target.target).await?;
+    if can_reach_from_here(&order, &container) {
+        let done = tokio::task::spawn_blocking(move || order.do_to(container.pid));
+        return done.await.map_err(Failure::harness)?;
+    }
+    // Interrupted, the helper is still removed: all of it takes moments.
+    let interrupt = interrupt::listen()?;
+    let progress = progress::for_this_output();
+    let arguments = order.deed.arguments("1");
+    let helped = beside::run(&engine, &container, arguments, &progress).await?;
+    match interrupt.is_cancelled() {
+        true => Err(RunError::Interrupted.into()),
+        false => tell(&order, &container, helped),
+    }
+}
+
+/// We are root, and the process with the engine's number is really in that
+/// container: the engine may be on another machine.
+fn can_reach_from_here(order: &Order, container: &Running) -> bool {
+    #[cfg(debug_assertions)]
+    if order.target.helper {
+        return false;
+    }
+    let _ = order;
+    let cgroup = std::fs::read_to_string(format!("/proc/{}/cgroup", container.pid));
+    let is_here = cgroup.is_ok_and(|cgroup| cgroup.contains(&container.id));
+    is_here && nix::unistd::geteuid().is_root()
+}
+
+fn tell(order: &Order, container: &Running, helped: Helped) -> Result<Exit, Failure> {
+    let said = helped.stderr.trim();
+    let reason = said.strip_prefix("error: ").unwrap_or(said);
+    let name = &container.name;
+    match Exit::of_code(helped.code) {
+        Some(Exit::AsExpected) => {}
+        exit => {
+            let message = format!("in a helper container beside {name}: {reason}");
+            return Err(Failure::new(exit.unwrap_or(Exit::Harness), message));
+        }
+    }
+    for line in helped.stderr.lines() {
+        output::complain(line);
+    }
+    let state: ClockState = serde_json::from_str(&helped.stdout)
+        .map_err(|error| Failure::harness(format!("the helper beside {name}: {error}")))?;
+    order.print(&format!("container {name}, process 1"), state)
+}

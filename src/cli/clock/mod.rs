@@ -1,0 +1,179 @@
+//! `fencepost clock`: the clocks of one process, or of a container's first.
+
+mod beside;
+mod told;
+mod words;
+
+use super::exit::{Exit, Failure};
+use super::output;
+use crate::clock::{self, ClockState, SkewError};
+use crate::model::ClockName;
+use clap::{Args, Subcommand};
+use words::{Offset, Rate};
+
+#[derive(Args)]
+pub struct Clock {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Say what the clocks are shifted by at this moment
+    Show(Target),
+    /// Set clocks ahead of the host's, or behind; their rate stays
+    Set(Set),
+    /// Let clocks run faster than the host's, or slower, from where they are
+    Drift(Drift),
+    /// Give the process its own clocks back, byte for byte
+    Undo(Target),
+}
+
+#[derive(Args)]
+struct Target {
+    /// A process id, or the name or id of a container
+    #[arg(value_name = "TARGET")]
+    target: String,
+    /// Print the state of the clocks as one line of JSON
+    #[arg(long)]
+    json: bool,
+    /// Go through a helper container, even where the host would do
+    #[cfg(debug_assertions)]
+    #[arg(long, hide = true)]
+    helper: bool,
+}
+
+#[derive(Args)]
+#[group(id = "clocks", required = true, multiple = true, args = ["realtime", "monotonic"])]
+struct Set {
+    #[command(flatten)]
+    target: Target,
+    /// The time of day: Redis expires keys by it
+    #[arg(long, value_name = "+15s|-60s", allow_hyphen_values = true)]
+    realtime: Option<Offset>,
+    /// Time since the boot: etcd's leases and Rust's Instant run on it. Backwards freezes timers
+    #[arg(long, value_name = "+15s", allow_hyphen_values = true)]
+    monotonic: Option<Offset>,
+}
+
+#[derive(Args)]
+#[group(id = "rates", required = true, multiple = true, args = ["realtime", "monotonic"])]
+struct Drift {
+    #[command(flatten)]
+    target: Target,
+    /// The time of day, in millionths
+    #[arg(long, value_name = "500ppm", allow_hyphen_values = true)]
+    realtime: Option<Rate>,
+    /// Time since the boot, in millionths
+    #[arg(long, value_name = "500ppm", allow_hyphen_values = true)]
+    monotonic: Option<Rate>,
+}
+
+/// What is to happen, and to whom.
+struct Order {
+    target: Target,
+    deed: Deed,
+}
+
+enum Deed {
+    Show,
+    Set(Vec<(ClockName, Offset)>),
+    Drift(Vec<(ClockName, Rate)>),
+    Undo,
+}
+
+impl Clock {
+    pub fn execute(self) -> Result<Exit, Failure> {
+        let order = self.action.order();
+        match order.target.target.parse::<i32>() {
+            Ok(pid) => order.do_to(pid),
+            Err(_) => super::block_on(beside::do_to_container(order)),
+        }
+    }
+}
+
+impl Action {
+    fn order(self) -> Order {
+        let (target, deed) = match self {
+            Action::Show(target) => (target, Deed::Show),
+            Action::Undo(target) => (target, Deed::Undo),
+            Action::Set(set) => (set.target, Deed::Set(named(set.realtime, set.monotonic))),
+            Action::Drift(drift) => (
+                drift.target,
+                Deed::Drift(named(drift.realtime, drift.monotonic)),
+            ),
+        };
+        Order { target, deed }
+    }
+}
+
+fn named<T>(realtime: Option<T>, monotonic: Option<T>) -> Vec<(ClockName, T)> {
+    let all = ClockName::ALL.into_iter().zip([realtime, monotonic]);
+    all.filter_map(|(clock, value)| Some((clock, value?)))
+        .collect()
+}
+
+impl Order {
+    fn do_to(&self, pid: i32) -> Result<Exit, Failure> {
+        let before = clock::show(pid)?;
+        let after = self.deed.do_to(pid)?;
+        let what = told::process(pid);
+        self.tell(&what, before, after)
+    }
+
+    fn tell(&self, what: &str, before: ClockState, after: ClockState) -> Result<Exit, Failure> {
+        if !matches!(self.deed, Deed::Show) {
+            for warning in told::warnings(before, after) {
+                output::complain(format_args!("warning: {warning}"));
+            }
+        }
+        self.print(what, after)
+    }
+
+    fn print(&self, what: &str, state: ClockState) -> Result<Exit, Failure> {
+        match self.target.json {
+            true => output::line(serde_json::to_string(&state).map_err(Failure::harness)?)?,
+            false => output::line(told::state(what, state))?,
+        }
+        Ok(Exit::AsExpected)
+    }
+}
+
+impl Deed {
+    fn do_to(&self, pid: i32) -> Result<ClockState, SkewError> {
+        match self {
+            Deed::Show => clock::show(pid),
+            Deed::Undo => clock::undo(pid),
+            Deed::Set(offsets) => {
+                for (clock, Offset(offset_ns)) in offsets {
+                    clock::set(pid, *clock, *offset_ns)?;
+                }
+                clock::show(pid)
+            }
+            Deed::Drift(rates) => {
+                for (clock, Rate(ppm)) in rates {
+                    clock::drift(pid, *clock, *ppm)?;
+                }
+                clock::show(pid)
+            }
+        }
+    }
+
+    /// The same as arguments of this program.
+    fn arguments(&self, target: &str) -> Vec<String> {
+        let (verb, clocks): (&str, Vec<String>) = match self {
+            Deed::Show => ("show", Vec::new()),
+            Deed::Undo => ("undo", Vec::new()),
+            Deed::Set(all) => (
+                "set",
+                all.iter().map(|(c, v)| format!("--{c}={v}")).collect(),
+            ),
+            Deed::Drift(all) => (
+                "drift",
+                all.iter().map(|(c, v)| format!("--{c}={v}")).collect(),
+            ),
+        };
+        let arguments = ["clock", verb, target, "--json"].map(str::to_owned);
+        [arguments.to_vec(), clocks].concat()
+    }
+}

@@ -1,0 +1,53 @@
+//! What came of all comparisons, as somebody asked for it.
+
+use super::{CameTo, Comparison};
+use crate::report::diff::{Look, page, screen};
+use serde_json::{Value, json};
+use std::path::PathBuf;
+
+pub fn human(comparisons: &[Comparison], look: &Look) -> String {
+    let compared = comparisons.iter().filter_map(|comparison| {
+        let CameTo::Compared(difference) = &comparison.came_to else {
+            return None;
+        };
+        let [old, new] = [&comparison.pair.old, &comparison.pair.new].map(shown);
+        let files = format!("old: {old}\nnew: {new}\n");
+        Some(screen(difference, look) + &files)
+    });
+    compared.collect::<Vec<String>>().join("\n")
+}
+
+pub fn markdown(comparisons: &[Comparison], all: bool) -> String {
+    let told = comparisons.iter().map(|comparison| {
+        let called = &comparison.pair.called;
+        match &comparison.came_to {
+            CameTo::Compared(difference) => page(difference, all),
+            CameTo::OnlyNew => format!("### {called}: only the new side has a run of it\n"),
+            CameTo::NotComparable(reasons) => {
+                let reasons = reasons.join("\n\n");
+                format!("### {called}: **not comparable**\n\n{reasons}\n")
+            }
+        }
+    });
+    told.collect::<Vec<String>>().join("\n")
+}
+
+pub fn json(comparisons: &[Comparison]) -> String {
+    let told = comparisons.iter().map(|comparison| {
+        let [old, new] = [&comparison.pair.old, &comparison.pair.new];
+        let mut told = json!({ "old": old, "new": new });
+        match &comparison.came_to {
+            CameTo::Compared(difference) => told["difference"] = json!(difference),
+            CameTo::NotComparable(reasons) => told["not_comparable"] = json!(reasons),
+            CameTo::OnlyNew => {}
+        }
+        told
+    });
+    let told: Vec<Value> = told.collect();
+    format!("{:#}\n", json!({ "comparisons": told }))
+}
+
+fn shown(path: &Option<PathBuf>) -> String {
+    let path = path.as_ref().map(|path| path.display().to_string());
+    path.unwrap_or_default()
+}

@@ -1,0 +1,178 @@
+//! A process, its vDSO and what of ours is in it.
+
+use super::blob::{Blob, Entry, Found, JUMP_SIZE, Piece, SPACE, Shifts};
+use super::elf::Elf;
+use super::process;
+use crate::clock::SkewError;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+/// Opened by its memory: should the process exec meanwhile, this is still the
+/// old one, and nothing of the new one is touched.
+pub struct Target {
+    pub pid: i32,
+    memory: File,
+    /// Where the vDSO is mapped.
+    start: u64,
+    /// Offsets into the vDSO.
+    functions: Vec<(Entry, usize)>,
+    blob_at: usize,
+    /// None where nothing was ever put.
+    pub blob: Option<Blob>,
+    /// Which of the functions jump into the blob.
+    patched: Vec<Entry>,
+    /// The bytes at the functions' beginnings.
+    heads: Vec<[u8; JUMP_SIZE]>,
+}
+
+impl Target {
+    /// Reads everything there is to know; changes nothing.
+    pub fn open(pid: i32) -> Result<Target, SkewError> {
+        process::check(pid)?;
+        let memory = File::options()
+            .read(true)
+            .write(true)
+            .open(format!("/proc/{pid}/mem"));
+        let memory = memory.map_err(|error| process::from_proc(pid, "open its memory", error))?;
+        let range = process::vdso(pid)?;
+        let mut image = vec![0; (range.end - range.start) as usize];
+        let read = memory.read_exact_at(&mut image, range.start);
+        read.map_err(|error| process::from_proc(pid, "read its vDSO", error))?;
+        Target::from_image(pid, memory, range, &image)
+    }
+
+    fn from_image(
+        pid: i32,
+        memory: File,
+        range: Range<u64>,
+        image: &[u8],
+    ) -> Result<Target, SkewError> {
+        let no_vdso = |why: String| SkewError::NoVdso { pid, why };
+        let elf = Elf::parse(image).map_err(no_vdso)?;
+        let found = Entry::ALL.map(|entry| (entry, elf.function(entry.symbol())));
+        if let Some((entry, _)) = found.iter().find(|(_, f)| f.is_none()) {
+            return Err(no_vdso(format!("it has no function {}", entry.symbol())));
+        }
+        let functions = found.into_iter().filter_map(|(entry, function)| {
+            let function = function.filter(|function| function.size >= JUMP_SIZE)?;
+            Some((entry, function.offset))
+        });
+        let functions: Vec<(Entry, usize)> = functions.collect();
+        if functions.len() < Entry::ALL.len() {
+            return Err(no_vdso("a function is shorter than a jump".to_owned()));
+        }
+        let Some((rest, place)) = image.split_last_chunk::<SPACE>() else {
+            return Err(no_vdso("it is too short".to_owned()));
+        };
+        let blob_at = rest.len();
+        let blob = match Blob::recognise(place) {
+            Found::Ours(blob) => Some(*blob),
+            Found::Nothing if elf.room_at_the_end() >= SPACE => None,
+            Found::OtherVersion => return Err(SkewError::OtherVersion { pid }),
+            Found::Nothing | Found::SomethingElse => {
+                return Err(SkewError::NoRoomInVdso {
+                    pid,
+                    needed: SPACE,
+                    found: elf.room_at_the_end(),
+                });
+            }
+        };
+        let head = |offset: usize| *image[offset..].first_chunk().expect("it is longer");
+        let heads: Vec<[u8; JUMP_SIZE]> = functions.iter().map(|(_, at)| head(*at)).collect();
+        let patched = functions
+            .iter()
+            .filter(|(entry, at)| blob.is_some() && head(*at) == entry.jump(*at, blob_at))
+            .map(|(entry, _)| *entry)
+            .collect();
+        Ok(Target {
+            pid,
+            memory,
+            start: range.start,
+            functions,
+            blob_at,
+            blob,
+            patched,
+            heads,
+        })
+    }
+
+    /// Some may be and others not, where a patch was cut short.
+    pub fn is_patched(&self) -> bool {
+        !self.patched.is_empty()
+    }
+
+    pub fn is_patched_throughout(&self) -> bool {
+        self.patched.len() == self.functions.len()
+    }
+
+    /// What its clocks are shifted by.
+    pub fn shifts(&self) -> Shifts {
+        match &self.blob {
+            Some(blob) if self.is_patched() => blob.shifts(),
+            _ => Shifts::default(),
+        }
+    }
+
+    /// Where nobody may stand while the functions' first bytes change: inside
+    /// of them, but not at the first.
+    pub fn windows(&self) -> Vec<Range<u64>> {
+        let functions = self.functions.iter();
+        let window = |at: usize| {
+            let at = self.start + at as u64;
+            at + 1..at + JUMP_SIZE as u64
+        };
+        functions.map(|(_, at)| window(*at)).collect()
+    }
+
+    /// Reads its memory, as far as there is any.
+    pub fn read(&self, bytes: &mut [u8], address: u64) -> io::Result<usize> {
+        self.memory.read_at(bytes, address)
+    }
+
+    /// The blob for these shifts, remembering the functions as they were.
+    pub fn blob_for(&self, shifts: Shifts) -> Blob {
+        let mut blob = self.blob.clone().unwrap_or_else(Blob::fresh);
+        for ((entry, _), head) in self.functions.iter().zip(&self.heads) {
+            if !self.patched.contains(entry) {
+                blob.save(*entry, *head);
+            }
+        }
+        blob.turn_to(shifts);
+        blob
+    }
+
+    pub fn write_blob(&self, blob: &Blob) -> Result<(), SkewError> {
+        self.write(self.blob_at, blob.bytes())
+    }
+
+    /// Changes a blob that may be running.
+    pub fn write_pieces(&self, pieces: &[Piece]) -> Result<(), SkewError> {
+        let mut pieces = pieces.iter();
+        pieces.try_for_each(|piece| self.write(self.blob_at + piece.at, &piece.bytes))
+    }
+
+    /// Turns every function into a jump. Where one cannot be, none is.
+    pub fn write_jumps(&self, blob: &Blob) -> Result<(), SkewError> {
+        for (entry, at) in &self.functions {
+            if let Err(error) = self.write(*at, &entry.jump(*at, self.blob_at)) {
+                let _ = self.restore_functions(blob);
+                return Err(error);
+            }
+            #[cfg(debug_assertions)]
+            super::mutant::die_half_way();
+        }
+        Ok(())
+    }
+
+    pub fn restore_functions(&self, blob: &Blob) -> Result<(), SkewError> {
+        let mut functions = self.functions.iter();
+        functions.try_for_each(|(entry, at)| self.write(*at, &blob.saved(*entry)))
+    }
+
+    fn write(&self, at: usize, bytes: &[u8]) -> Result<(), SkewError> {
+        let written = self.memory.write_all_at(bytes, self.start + at as u64);
+        written.map_err(|error| process::from_proc(self.pid, "write to its vDSO", error))
+    }
+}

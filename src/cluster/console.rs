@@ -1,0 +1,36 @@
+use std::io;
+use std::pin::Pin;
+use std::time::Duration;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+/// A line this short fits into the pipe of a process that stands still.
+const SAY_DEADLINE: Duration = Duration::from_secs(5);
+
+/// A process's stdin and stdout: a control channel that no network fault cuts.
+pub struct Console {
+    pub stdin: Stdin,
+    /// Ends when the process does.
+    pub lines: mpsc::Receiver<ConsoleLine>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ConsoleLine {
+    Out(String),
+    Err(String),
+}
+
+/// Dropping it ends the process's input.
+pub struct Stdin(pub Pin<Box<dyn AsyncWrite + Send>>);
+
+impl Stdin {
+    /// Returns when the process can read it, though it may not have.
+    pub async fn say(&mut self, line: &str) -> io::Result<()> {
+        let line = format!("{line}\n");
+        let written = async {
+            self.0.write_all(line.as_bytes()).await?;
+            self.0.flush().await
+        };
+        tokio::time::timeout(SAY_DEADLINE, written).await?
+    }
+}

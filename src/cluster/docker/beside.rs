@@ -1,0 +1,99 @@
+//! This program in a helper container beside any container: in its pid
+//! namespace, where its first process is process 1, and allowed to trace it.
+
+use super::container::{self, Blueprint};
+use super::engine::{Engine, call, is_not_found};
+use super::helper::{self, Ended};
+use super::images;
+use super::labels::RunLabels;
+use super::target::Target;
+use crate::cluster::{ClusterError, Shared};
+use crate::progress::Progress;
+
+/// A container as the engine knows it.
+#[derive(Clone, Debug)]
+pub struct Running {
+    pub id: String,
+    pub name: String,
+    /// Its first process, as the engine's host counts.
+    pub pid: i32,
+}
+
+/// What a helper said, and how it ended.
+#[derive(Debug)]
+pub struct Helped {
+    pub code: i64,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Finds a container by its name or id; it has to run.
+pub async fn find_running(engine: &Engine, container: &str) -> Result<Running, ClusterError> {
+    let what = format!("find the container {container}");
+    let inspected = async {
+        match engine.docker().inspect_container(container, None).await {
+            Err(error) if is_not_found(&error) => Ok(None),
+            other => other.map(Some),
+        }
+    };
+    let found = call(&what, inspected).await?.unwrap_or_default();
+    let state = found.state.unwrap_or_default();
+    let pid = state.pid.and_then(|pid| i32::try_from(pid).ok());
+    match (found.id, pid) {
+        (Some(id), Some(pid)) if pid > 0 => Ok(Running {
+            id,
+            name: container.to_owned(),
+            pid,
+        }),
+        _ => Err(ClusterError::Missing {
+            what: format!("a running container `{container}`"),
+            remedy: "`docker ps` lists those that run".to_owned(),
+        }),
+    }
+}
+
+/// Runs this program with arguments beside a container. The helper is removed
+/// on every way out, and by the next sweep if this process is killed.
+pub async fn run(
+    engine: &Engine,
+    beside: &Running,
+    arguments: Vec<String>,
+    progress: &dyn Progress,
+) -> Result<Helped, ClusterError> {
+    let image = images::ensure_this_program(engine, progress).await?;
+    let labels = RunLabels {
+        run: format!("helper-{}", uuid::Uuid::new_v4().simple()),
+        keep: false,
+    };
+    let target = Target {
+        engine: engine.clone(),
+        container: format!("fencepost-{}", labels.run),
+        node: format!("a helper beside {}", beside.name),
+        network: String::new(),
+    };
+    let blueprint = Blueprint {
+        image,
+        command: arguments,
+        labels: labels.for_node("helper"),
+        attached: false,
+    };
+    let body = helper::beside(Shared::Processes, &beside.id, blueprint.body());
+    let what = format!("run {}", target.node);
+    // Spawned, so that it goes on to its removal even if nobody waits any more.
+    let work = tokio::spawn(async move {
+        container::create(&target, body).await?;
+        helper::run_and_remove(&target).await
+    });
+    let failed = |reason: String| ClusterError::Failed { what, reason };
+    match work.await {
+        Ok(ended) => {
+            let Ended { code, printed } = ended?;
+            Ok(Helped {
+                code: code.ok_or_else(|| failed("somebody removed it".to_owned()))?,
+                stdout: printed.stdout,
+                stderr: printed.stderr,
+            })
+        }
+        Err(error) => Err(failed(error.to_string())),
+    }
+}

@@ -1,0 +1,217 @@
+//! What services say about each other, checked once all of them are read.
+
+use super::read::{Draft, Drafts};
+use super::{Endpoint, Service, Topology, WORKER, WorkerTemplate};
+use crate::yaml::{At, Node, Place, Report};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub fn topology(drafts: Drafts, folder: &Path, report: &mut Report) -> Option<Topology> {
+    let place = drafts.place;
+    check_order(&drafts.by_name, report);
+    let is_worker = |name: &str| {
+        let more = name.strip_prefix(WORKER);
+        more.is_some_and(|more| more.is_empty() || more.starts_with('-'))
+    };
+    // In their order the one without a word of its own comes first.
+    let templates = drafts.by_name.iter();
+    let templates: Vec<(&String, &Draft)> = templates
+        .filter(|(name, draft)| is_worker(name) && draft.service.template)
+        .collect();
+    if templates.first().is_none_or(|(name, _)| *name != WORKER) {
+        let message = format!("a topology needs a service `{WORKER}` with `profiles`");
+        report.add(place, message);
+        return None;
+    }
+    let mut resources = Vec::new();
+    let mut workers = Vec::new();
+    for (name, draft) in templates {
+        let lock_servers = reached(name, draft, "FENCEPOST_ENDPOINTS", place, &drafts, report);
+        let resource = reached(name, draft, "FENCEPOST_RESOURCE", place, &drafts, report);
+        let (Some(lock_servers), Some(mut resource)) = (lock_servers, resource) else {
+            continue;
+        };
+        // One is enough, and the first counts.
+        resource.value.truncate(1);
+        check_ports(name, &[&lock_servers, &resource], report);
+        resources.extend(resource.value);
+        let backend = draft.service.environment.get("FENCEPOST_BACKEND");
+        workers.push(WorkerTemplate {
+            name: name.clone(),
+            service: draft.service.clone(),
+            backend: backend.and_then(|word| word.parse().ok()),
+            lock_servers: lock_servers.value,
+        });
+    }
+    if resources.iter().any(|resource| *resource != resources[0]) {
+        report.add(
+            place,
+            "all workers write to one resource, and these to several",
+        );
+    }
+    let services = resolved(drafts, report);
+    Some(Topology {
+        folder: folder.to_owned(),
+        services,
+        resource: resources.into_iter().next()?,
+        workers,
+    })
+}
+
+/// The one service of this name; the others of the file are checked as well.
+pub fn service(drafts: Drafts, name: &str, root: &Node, report: &mut Report) -> Option<Service> {
+    let service = resolved(drafts, report).remove(name);
+    if service.is_none() {
+        report.add(root.place, format!("there has to be a service `{name}`"));
+    }
+    service
+}
+
+/// The services with their links to each other.
+fn resolved(drafts: Drafts, report: &mut Report) -> BTreeMap<String, Service> {
+    let started = drafts.by_name.iter();
+    let started = started.filter(|(_, draft)| !draft.service.template);
+    let started: Vec<String> = started.map(|(name, _)| name.clone()).collect();
+    let mut services = BTreeMap::new();
+    for (name, draft) in drafts.by_name {
+        let mut service = draft.service;
+        let others = Others {
+            of: &name,
+            started: &started,
+        };
+        if let Some(text) = draft.links {
+            let links = others.links(&text, report);
+            check_ports(&name, &[&links], report);
+            service.links = links.value;
+        }
+        let primary = draft.replica_of;
+        let primary = primary.filter(|primary| others.knows(primary.place, &primary.value, report));
+        service.replica_of = primary.map(|primary| primary.value);
+        services.insert(name, service);
+    }
+    services
+}
+
+/// The services that one of them may name in its labels.
+struct Others<'a> {
+    of: &'a str,
+    started: &'a [String],
+}
+
+impl Others<'_> {
+    /// `etcd-2:2382,etcd-3:2383`. Only the service itself has to reach them, so
+    /// they need not be published.
+    fn links(&self, text: &At<String>, report: &mut Report) -> At<Vec<Endpoint>> {
+        let mut links = Vec::new();
+        for part in text.value.split(',') {
+            match endpoint(part) {
+                Some(link) if self.knows(text.place, &link.node, report) => links.push(link),
+                Some(_) => {}
+                None => report.add(
+                    text.place,
+                    format!("`{}` is no link; write SERVICE:PORT", part.trim()),
+                ),
+            }
+        }
+        At {
+            place: text.place,
+            value: links,
+        }
+    }
+
+    fn knows(&self, place: Place, name: &str, report: &mut Report) -> bool {
+        if name == self.of {
+            report.add(
+                place,
+                format!("`{name}` names itself; name another service"),
+            );
+            return false;
+        }
+        let others = self.started.iter().map(String::as_str);
+        let others: Vec<&str> = others.filter(|other| *other != self.of).collect();
+        let known = others.contains(&name);
+        if !known {
+            report.unknown(place, "service", name, others);
+        }
+        known
+    }
+}
+
+/// What a setting of the worker leads to. The harness itself has to reach it too.
+fn reached(
+    name: &str,
+    worker: &Draft,
+    setting: &str,
+    services: Place,
+    drafts: &Drafts,
+    report: &mut Report,
+) -> Option<At<Vec<Endpoint>>> {
+    let text = worker.environment.get(setting);
+    let is_published = |endpoint: &Endpoint| {
+        let ports = drafts
+            .by_name
+            .get(&endpoint.node)
+            .map(|draft| &draft.service.ports);
+        ports.is_some_and(|ports| ports.iter().any(|port| port.container == endpoint.port))
+    };
+    let endpoints = text.and_then(|text| {
+        let parts = text.value.split(',');
+        let endpoints = parts.map(|part| endpoint(part).filter(is_published));
+        endpoints.collect::<Option<Vec<_>>>()
+    });
+    let place = text.map_or(services, |text| text.place);
+    if endpoints.is_none() {
+        let message = format!(
+            "the environment of `{name}` needs {setting}: SERVICE:PORT of a service here that publishes this port"
+        );
+        report.add(place, message);
+    }
+    endpoints.map(|value| At { place, value })
+}
+
+/// `redis:6379`, or the same as a URL.
+fn endpoint(text: &str) -> Option<Endpoint> {
+    let text = text
+        .trim()
+        .trim_start_matches("http://")
+        .trim_end_matches('/');
+    let (node, port) = text.split_once(':')?;
+    Some(Endpoint {
+        node: node.to_owned(),
+        port: port.parse().ok().filter(|port| *port > 0)?,
+    })
+}
+
+/// All that one node reaches gets one proxy with one address, at the servers'
+/// own names and ports: so no two of them may have the same.
+fn check_ports(source: &str, reached: &[&At<Vec<Endpoint>>], report: &mut Report) {
+    let mut seen: BTreeMap<u16, &str> = BTreeMap::new();
+    for endpoints in reached {
+        for Endpoint { node, port } in &endpoints.value {
+            if let Some(first) = seen.insert(*port, node) {
+                let message = format!(
+                    "`{source}` reaches `{first}` and `{node}` at the same port {port}; one proxy stands between `{source}` and both, so give each a port of its own"
+                );
+                report.add(endpoints.place, message);
+            }
+        }
+    }
+}
+
+/// Services are started in two waves at most; workers come with both.
+fn check_order(drafts: &BTreeMap<String, Draft>, report: &mut Report) {
+    let services = || drafts.iter().map(|(name, draft)| (name, &draft.service));
+    let first = services().filter(|(_, service)| service.after.is_empty() && !service.template);
+    let first: Vec<&str> = first.map(|(name, _)| name.as_str()).collect();
+    for before in services().flat_map(|(_, service)| &service.after) {
+        let name = before.value.as_str();
+        if !drafts.contains_key(name) {
+            report.unknown(before.place, "service", name, first.iter().copied());
+        } else if !first.contains(&name) {
+            let message = format!(
+                "`{name}` is a template or depends on others itself; name a service that does not"
+            );
+            report.add(before.place, message);
+        }
+    }
+}

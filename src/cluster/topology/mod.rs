@@ -1,0 +1,228 @@
+//! Topologies are Compose files under `compose/`: the single source of what
+//! is started, and plain `docker compose` can start them too. Only a subset is
+//! read (compose/README.md lists it); anything else is refused by name.
+
+mod check;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use super::{Image, NodeSpec};
+use crate::model::Backend;
+use crate::yaml::{self, At, InvalidFile, Node, Report};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The image of this program: the running executable and the libraries it maps.
+pub const OWN_IMAGE: &str = "fencepost/self:latest";
+/// The image with the packet filters that drop and lose packets, for helpers
+/// with [`Shared::NetworkWithFilters`](super::Shared).
+pub const PACKET_FILTER_IMAGE: &str = "fencepost/netfilter:1.8";
+/// The template of workers, or, followed by a dash and a word, one more.
+const WORKER: &str = "worker";
+
+#[derive(Clone, Debug)]
+pub struct Topology {
+    /// The folder of the file: build contexts are relative to it.
+    pub folder: PathBuf,
+    pub services: BTreeMap<String, Service>,
+    /// From the workers' FENCEPOST_RESOURCE.
+    pub resource: Endpoint,
+    /// The templates of workers, one for each kind of lock server; the one
+    /// that is just called `worker` comes first.
+    pub workers: Vec<WorkerTemplate>,
+}
+
+/// What workers are started from.
+#[derive(Clone, Debug)]
+pub struct WorkerTemplate {
+    pub name: String,
+    pub service: Service,
+    /// From its FENCEPOST_BACKEND; None where it speaks a language of its own.
+    pub backend: Option<Backend>,
+    /// From its FENCEPOST_ENDPOINTS.
+    pub lock_servers: Vec<Endpoint>,
+}
+
+/// A service and its port on the cluster's network: `redis:6379`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    pub node: String,
+    pub port: u16,
+}
+
+#[derive(Clone, Debug)]
+pub struct Service {
+    pub image: Image,
+    pub command: Vec<String>,
+    pub environment: BTreeMap<String, String>,
+    pub ports: Vec<Port>,
+    /// From the label `fencepost.ready`: the log line that says it is ready.
+    pub ready: Option<String>,
+    /// From the label `fencepost.started`: the log line at which those that
+    /// depend on it are started.
+    pub started: Option<String>,
+    /// From the label `fencepost.links`: what the service itself connects to.
+    pub links: Vec<Endpoint>,
+    /// From the label `fencepost.replica_of`: the service whose data it copies,
+    /// and whose place it can take.
+    pub replica_of: Option<String>,
+    /// From `depends_on`: the services that are started first.
+    pub after: Vec<At<String>>,
+    /// In a profile: a template that is started only when asked for by name.
+    pub template: bool,
+}
+
+impl Service {
+    /// The node that this service, or a worker from this template, is started as.
+    pub fn node(&self, name: &str) -> NodeSpec {
+        NodeSpec {
+            name: name.to_owned(),
+            image: self.image.name.clone(),
+            command: self.command.clone(),
+            environment: self.environment.clone(),
+            ports: self.ports.clone(),
+            ready: self.ready.clone(),
+            started: self.started.clone(),
+            after_others: !self.after.is_empty(),
+            hosts: BTreeMap::new(),
+        }
+    }
+}
+
+/// A port published on loopback. Host port 0 lets the system choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Port {
+    pub host: u16,
+    pub container: u16,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum TopologyError {
+    #[error("cannot read {}: {source}", path.display())]
+    Unreadable { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Invalid(#[from] InvalidFile),
+}
+
+impl Topology {
+    pub fn load(path: &Path) -> Result<Topology, TopologyError> {
+        Ok(Topology::parse(path, &text_of(path)?)?)
+    }
+
+    pub fn parse(path: &Path, text: &str) -> Result<Topology, InvalidFile> {
+        parse(path, text, |root, folder, report| {
+            check::topology(read::services(root, folder, report)?, folder, report)
+        })
+    }
+
+    /// The template that a worker with this lock is started from: the first
+    /// where none speaks to its kind of servers.
+    pub fn worker_for(&self, backend: Backend) -> &WorkerTemplate {
+        let chosen = backend.choose(&self.workers, |worker| worker.backend);
+        chosen.expect("every topology has a template")
+    }
+
+    /// Every topology of a folder, by name.
+    pub fn load_all(folder: &Path) -> Result<BTreeMap<String, Topology>, TopologyError> {
+        let unreadable = |source| TopologyError::Unreadable {
+            path: folder.to_owned(),
+            source,
+        };
+        let mut all = BTreeMap::new();
+        let mut complaints = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if path.extension().is_some_and(|ext| ext == "yml")
+                && let Some(stem) = path.file_stem()
+            {
+                match Topology::load(&path) {
+                    Ok(topology) => {
+                        all.insert(stem.to_string_lossy().into_owned(), topology);
+                    }
+                    Err(TopologyError::Invalid(invalid)) => complaints.extend(invalid.lines),
+                    Err(unreadable) => return Err(unreadable),
+                }
+            }
+        }
+        match complaints.is_empty() {
+            true => Ok(all),
+            false => Err(InvalidFile { lines: complaints }.into()),
+        }
+    }
+
+    /// The images of all its services, some of them more than once.
+    pub fn images(&self) -> impl Iterator<Item = &Image> {
+        self.services.values().map(|service| &service.image)
+    }
+
+    /// The image that faults of packets need; a run without them does not.
+    pub fn packet_filter(&self) -> Image {
+        Image {
+            name: PACKET_FILTER_IMAGE.to_owned(),
+            build: Some(self.folder.join("images/netfilter")),
+        }
+    }
+
+    /// The services that every scenario on this topology starts.
+    pub fn started(&self) -> impl Iterator<Item = (&String, &Service)> {
+        self.services.iter().filter(|(_, s)| !s.template)
+    }
+
+    /// What a worker from this template connects to.
+    pub fn reached_by(&self, worker: &WorkerTemplate) -> Vec<Endpoint> {
+        let resource = std::iter::once(&self.resource);
+        worker
+            .lock_servers
+            .iter()
+            .chain(resource)
+            .cloned()
+            .collect()
+    }
+
+    /// Every replica with its primary.
+    pub fn replicas(&self) -> BTreeMap<String, String> {
+        let started = self.started();
+        let replicas = started.filter_map(|(name, service)| {
+            let primary = service.replica_of.clone()?;
+            Some((name.clone(), primary))
+        });
+        replicas.collect()
+    }
+
+    /// What the services connect to by themselves; those that connect to
+    /// nobody are left out.
+    pub fn links(&self) -> impl Iterator<Item = (&str, &[Endpoint])> {
+        let linked = self.started().filter(|(_, s)| !s.links.is_empty());
+        linked.map(|(name, service)| (name.as_str(), service.links.as_slice()))
+    }
+}
+
+/// One service of a file that is no topology: the proxies have one of their own.
+pub fn load_service(path: &Path, name: &str) -> Result<Service, TopologyError> {
+    let text = text_of(path)?;
+    Ok(parse(path, &text, |root, folder, report| {
+        let drafts = read::services(root, folder, report)?;
+        check::service(drafts, name, root, report)
+    })?)
+}
+
+fn text_of(path: &Path) -> Result<String, TopologyError> {
+    std::fs::read_to_string(path).map_err(|source| TopologyError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn parse<T>(
+    path: &Path,
+    text: &str,
+    read: impl FnOnce(&Node, &Path, &mut Report) -> Option<T>,
+) -> Result<T, InvalidFile> {
+    let root = yaml::parse(path, text)?;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut report = Report::new(path);
+    let value = read(&root, folder, &mut report);
+    report.finish(value)
+}

@@ -1,0 +1,168 @@
+//! From the tree of a Compose file to drafts of its services: each by itself,
+//! with the places that checks between them need.
+
+use super::{Port, Service};
+use crate::cluster::Image;
+use crate::yaml::{At, Fields, Node, Place, Report, Value};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const READY: &str = "fencepost.ready";
+const STARTED: &str = "fencepost.started";
+const LINKS: &str = "fencepost.links";
+const REPLICA_OF: &str = "fencepost.replica_of";
+
+pub struct Drafts {
+    /// Where the services stand in the file.
+    pub place: Place,
+    pub by_name: BTreeMap<String, Draft>,
+}
+
+/// A service, and the texts that name other services.
+pub struct Draft {
+    pub service: Service,
+    pub environment: BTreeMap<String, At<String>>,
+    pub links: Option<At<String>>,
+    pub replica_of: Option<At<String>>,
+}
+
+pub fn services(root: &Node, folder: &Path, report: &mut Report) -> Option<Drafts> {
+    let mut fields = Fields::of(root, "the topology (see compose/README.md)", report)?;
+    let node = fields.required("services", report);
+    fields.finish(report);
+    let node = node?;
+    let mut by_name = BTreeMap::new();
+    for (name, node) in node.map("the services by name", report)? {
+        if let Some(draft) = service(name, node, folder, report) {
+            by_name.insert(name.value.clone(), draft);
+        }
+    }
+    Some(Drafts {
+        place: node.place,
+        by_name,
+    })
+}
+
+fn service(name: &At<String>, node: &Node, folder: &Path, report: &mut Report) -> Option<Draft> {
+    let what = format!("service `{}` (see compose/README.md)", name.value);
+    let mut fields = Fields::of(node, &what, report)?;
+    let image = fields.required("image", report);
+    let build = fields.read("build", report, |node, report| {
+        let mut fields = Fields::of(node, "build", report)?;
+        let context = fields.required("context", report);
+        fields.finish(report);
+        context?.text("a folder", report)
+    });
+    let command = fields.read("command", report, texts);
+    let environment = fields.read("environment", report, text_map);
+    let environment = environment.unwrap_or_default();
+    let ports = fields.read("ports", report, read_ports);
+    let labels = fields.read("labels", report, labels);
+    let mut labels = labels.unwrap_or_default();
+    let template = fields.optional("profiles").is_some();
+    let after = fields.read("depends_on", report, names);
+    // For plain `docker compose`; our own workers always get a stdin.
+    fields.optional("stdin_open");
+    fields.finish(report);
+    let image = image?.text("an image", report)?.value;
+    let build = build.map(|context| (context.place, folder.join(context.value)));
+    if let Some((place, context)) = &build
+        && !context.join("Dockerfile").is_file()
+    {
+        report.add(
+            *place,
+            format!("there is no Dockerfile in {}", context.display()),
+        );
+    }
+    let service = Service {
+        image: Image {
+            name: image,
+            build: build.map(|(_, context)| context),
+        },
+        command: command.unwrap_or_default(),
+        environment: environment
+            .iter()
+            .map(|(name, value)| (name.clone(), value.value.clone()))
+            .collect(),
+        ports: ports.unwrap_or_default(),
+        ready: labels.remove(READY).map(|label| label.value),
+        started: labels.remove(STARTED).map(|label| label.value),
+        links: Vec::new(),
+        replica_of: None,
+        after: after.unwrap_or_default(),
+        template,
+    };
+    Some(Draft {
+        service,
+        environment,
+        links: labels.remove(LINKS),
+        replica_of: labels.remove(REPLICA_OF),
+    })
+}
+
+fn texts(node: &Node, report: &mut Report) -> Option<Vec<String>> {
+    let words = names(node, report)?;
+    Some(words.into_iter().map(|word| word.value).collect())
+}
+
+fn names(node: &Node, report: &mut Report) -> Option<Vec<At<String>>> {
+    let items = node.list("words", report)?;
+    let words = items.iter().filter_map(|item| item.text("a word", report));
+    Some(words.collect())
+}
+
+/// Labels for others pass; one of ours that nobody knows is a slip of the pen.
+fn labels(node: &Node, report: &mut Report) -> Option<BTreeMap<String, At<String>>> {
+    let all = text_map(node, report)?;
+    let known = [READY, STARTED, LINKS, REPLICA_OF];
+    for (key, _) in node.map("labels", report)? {
+        let name = key.value.as_str();
+        if name.starts_with("fencepost.") && !known.contains(&name) {
+            report.unknown(key.place, "label", name, known);
+        }
+    }
+    Some(all)
+}
+
+fn text_map(node: &Node, report: &mut Report) -> Option<BTreeMap<String, At<String>>> {
+    if matches!(node.value, Value::List(_)) {
+        report.add(node.place, "write this as a mapping (NAME: value)");
+        return None;
+    }
+    let entries = node.map("names with their values", report)?;
+    let mut all = BTreeMap::new();
+    for (name, value) in entries {
+        let value = value.text("a value", report);
+        all.extend(value.map(|value| (name.value.clone(), value)));
+    }
+    Some(all)
+}
+
+fn read_ports(node: &Node, report: &mut Report) -> Option<Vec<Port>> {
+    let mut ports = Vec::new();
+    for item in node.list("ports", report)? {
+        let Some(text) = item.text("a port", report) else {
+            continue;
+        };
+        match parse_port(&text.value) {
+            Some(port) => ports.push(port),
+            None => report.add(
+                text.place,
+                format!(
+                    "`{}`: ports are published on loopback only; write 127.0.0.1::PORT or 127.0.0.1:HOST:PORT",
+                    text.value
+                ),
+            ),
+        }
+    }
+    Some(ports)
+}
+
+fn parse_port(text: &str) -> Option<Port> {
+    let (host, container) = text.strip_prefix("127.0.0.1:")?.split_once(':')?;
+    let number = |text: &str| text.parse::<u16>().ok().filter(|port| *port > 0);
+    Some(Port {
+        host: if host.is_empty() { 0 } else { number(host)? },
+        container: number(container)?,
+    })
+}

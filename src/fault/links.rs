@@ -1,0 +1,356 @@
+//! Who reaches whom, each through a proxy of its own.
+//!
+//! Every source has one Toxiproxy to itself. In the hosts file of the source,
+//! the names of all it reaches lead there, with the servers' own ports: nobody
+//! has to be told another address, etcd's members included, and every pair of
+//! source and destination can be cut apart from all others.
+
+use super::lock;
+use super::names::proxy_of;
+use crate::cluster::topology::{Endpoint, Service};
+use crate::cluster::{Cluster, ClusterError, start_services};
+use crate::model::{Link, LinkEffect, LinkFault, LinkPattern, LinkScope, Streams};
+use crate::toxiproxy::{NewProxy, ProxyChange, Stream, Toxic, ToxiproxyClient, ToxiproxyError};
+use futures_util::future::try_join_all;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Mutex;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// What each source connects to.
+pub type Reach = BTreeMap<String, Vec<Endpoint>>;
+
+/// Toxiproxy's own.
+const CONTROL_PORT: u16 = 8474;
+const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
+const ASK_AGAIN: Duration = Duration::from_millis(20);
+
+pub struct Links {
+    sources: BTreeMap<String, Source>,
+}
+
+struct Source {
+    /// Where its proxies listen.
+    address: IpAddr,
+    toxiproxy: ToxiproxyClient,
+    ports: BTreeMap<String, u16>,
+    /// The faults that keep a proxy from listening, by destination.
+    refusals: Mutex<BTreeMap<String, BTreeSet<u32>>>,
+    /// Where a link leads, if not to the destination it is called after.
+    led_to: Mutex<BTreeMap<String, String>>,
+}
+
+/// A link that a fault gets hold of, and the bytes of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grip {
+    pub link: Link,
+    pub streams: Vec<Stream>,
+}
+
+impl Links {
+    /// Starts the proxies; the sources themselves come after them.
+    pub async fn start(
+        cluster: &dyn Cluster,
+        server: &Service,
+        reach: &Reach,
+        seed: u64,
+    ) -> Result<Links, ClusterError> {
+        let proxies: Vec<_> = reach
+            .keys()
+            .map(|name| {
+                let mut node = server.node(&proxy_of(name));
+                // Jitter and toxicity are drawn as well.
+                node.command.extend(["-seed".to_owned(), seed.to_string()]);
+                node
+            })
+            .collect();
+        start_services(cluster, &proxies).await?;
+        let sources = reach.iter().map(async |(source, reached)| {
+            let proxies = Source::start(cluster, source, reached).await?;
+            Ok::<_, ClusterError>((source.clone(), proxies))
+        });
+        let sources = try_join_all(sources).await?.into_iter().collect();
+        Ok(Links { sources })
+    }
+
+    /// The names that lead to this source's own proxies.
+    pub fn hosts_of(&self, source: &str) -> BTreeMap<String, IpAddr> {
+        let Some(source) = self.sources.get(source) else {
+            return BTreeMap::new();
+        };
+        let names = source.ports.keys();
+        names.map(|name| (name.clone(), source.address)).collect()
+    }
+
+    pub fn all(&self) -> Vec<Link> {
+        let all = self.sources.iter().flat_map(|(from, source)| {
+            source.ports.keys().map(move |to| Link {
+                from: from.clone(),
+                to: to.clone(),
+            })
+        });
+        all.collect()
+    }
+
+    pub fn port(&self, link: &Link) -> Option<u16> {
+        self.sources.get(&link.from)?.ports.get(&link.to).copied()
+    }
+
+    /// All from and to one node.
+    pub fn around(&self, node: &str) -> Vec<Link> {
+        let all = self.all().into_iter();
+        all.filter(|link| link.from == node || self.leads_to(link) == node)
+            .collect()
+    }
+
+    pub fn gripped_by(&self, fault: &LinkFault) -> Vec<Grip> {
+        let streams = match &fault.effect {
+            LinkEffect::Refuse => Streams::Both,
+            LinkEffect::Toxic { streams, .. } => *streams,
+        };
+        let all = self.all().into_iter();
+        let gripped = all.filter_map(|link| {
+            let streams = streams_of(&link, &self.leads_to(&link), &fault.scope, streams);
+            (!streams.is_empty()).then_some(Grip { link, streams })
+        });
+        gripped.collect()
+    }
+
+    pub async fn put_on(&self, link: &Link, toxic: &Toxic) -> Result<(), String> {
+        let toxiproxy = self.toxiproxy(link)?;
+        let added = toxiproxy.add_toxic(&link.to, toxic).await;
+        added.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// What is not there any more is fine.
+    pub async fn take_off(&self, link: &Link, toxic: &str) -> Result<(), String> {
+        let toxiproxy = self.toxiproxy(link)?;
+        match toxiproxy.remove_toxic(&link.to, toxic).await {
+            Err(error) if error.status() != Some(404) => Err(error.to_string()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether a toxic is there whose name begins like this.
+    pub async fn has_toxic(&self, link: &Link, name: &str) -> Result<bool, String> {
+        let toxics = self.toxiproxy(link)?.toxics(&link.to).await;
+        let toxics = toxics.map_err(|error| error.to_string())?;
+        let of_fault = format!("{name}-");
+        Ok(toxics.iter().any(|toxic| toxic.name.starts_with(&of_fault)))
+    }
+
+    /// Whether nobody listens at the beginning of a link.
+    pub async fn refuses(&self, link: &Link) -> Result<bool, String> {
+        let proxy = self.toxiproxy(link)?.proxy(&link.to).await;
+        let proxy = proxy.map_err(|error| error.to_string())?;
+        Ok(!proxy.enabled)
+    }
+
+    pub async fn refuse(&self, link: &Link, fault: u32) -> Result<(), String> {
+        lock(&self.source(link)?.refusals)
+            .entry(link.to.clone())
+            .or_default()
+            .insert(fault);
+        self.listen_where_nothing_refuses(link).await
+    }
+
+    pub async fn accept(&self, link: &Link, fault: u32) -> Result<(), String> {
+        if let Some(refusals) = lock(&self.source(link)?.refusals).get_mut(&link.to) {
+            refusals.remove(&fault);
+        }
+        self.listen_where_nothing_refuses(link).await
+    }
+
+    async fn listen_where_nothing_refuses(&self, link: &Link) -> Result<(), String> {
+        let source = self.source(link)?;
+        let refused = |refusals: &BTreeSet<u32>| !refusals.is_empty();
+        let refused = lock(&source.refusals).get(&link.to).is_some_and(refused);
+        let change = ProxyChange {
+            enabled: Some(!refused),
+            ..ProxyChange::default()
+        };
+        change_proxy(&source.toxiproxy, link, &change).await
+    }
+
+    /// From now on the link leads to another server; open connections are closed.
+    pub async fn lead_to(&self, link: &Link, server: &Endpoint) -> Result<(), String> {
+        let change = ProxyChange {
+            upstream: Some(format!("{}:{}", server.node, server.port)),
+            ..ProxyChange::default()
+        };
+        let source = self.source(link)?;
+        change_proxy(&source.toxiproxy, link, &change).await?;
+        lock(&source.led_to).insert(link.to.clone(), server.node.clone());
+        Ok(())
+    }
+
+    /// The server at the end of a link.
+    pub fn leads_to(&self, link: &Link) -> String {
+        let source = self.sources.get(&link.from);
+        let led_to = source.and_then(|source| lock(&source.led_to).get(&link.to).cloned());
+        led_to.unwrap_or_else(|| link.to.clone())
+    }
+
+    fn source(&self, link: &Link) -> Result<&Source, String> {
+        let source = self.sources.get(&link.from);
+        source.ok_or_else(|| format!("there is no link {link}"))
+    }
+
+    fn toxiproxy(&self, link: &Link) -> Result<&ToxiproxyClient, String> {
+        Ok(&self.source(link)?.toxiproxy)
+    }
+}
+
+impl Source {
+    async fn start(
+        cluster: &dyn Cluster,
+        source: &str,
+        reached: &[Endpoint],
+    ) -> Result<Source, ClusterError> {
+        let node = proxy_of(source);
+        let failed = |error: ToxiproxyError| ClusterError::Failed {
+            what: format!("set up the links of {source}"),
+            reason: error.to_string(),
+        };
+        let toxiproxy = control(cluster, &node).await?.map_err(failed)?;
+        await_answer(&toxiproxy).await.map_err(failed)?;
+        toxiproxy
+            .populate(&proxies(reached))
+            .await
+            .map_err(failed)?;
+        let ports = reached
+            .iter()
+            .map(|server| (server.node.clone(), server.port));
+        Ok(Source {
+            address: cluster.inner_address(&node).await?,
+            toxiproxy,
+            ports: ports.collect(),
+            refusals: Mutex::default(),
+            led_to: Mutex::default(),
+        })
+    }
+}
+
+/// The proxies of one source, each called after its destination.
+pub fn proxies(reached: &[Endpoint]) -> Vec<NewProxy> {
+    let proxies = reached.iter().map(|server| NewProxy {
+        name: server.node.clone(),
+        listen: format!("0.0.0.0:{}", server.port),
+        upstream: format!("{}:{}", server.node, server.port),
+        enabled: true,
+    });
+    proxies.collect()
+}
+
+/// The original says that it listens just before it does.
+async fn await_answer(toxiproxy: &ToxiproxyClient) -> Result<(), ToxiproxyError> {
+    let give_up_at = Instant::now() + ANSWER_DEADLINE;
+    loop {
+        match toxiproxy.version().await {
+            Ok(_) => return Ok(()),
+            Err(error) if Instant::now() >= give_up_at => return Err(error),
+            Err(_) => tokio::time::sleep(ASK_AGAIN).await,
+        }
+    }
+}
+
+/// Where the proxies of a node are steered from.
+pub async fn control(
+    cluster: &dyn Cluster,
+    node: &str,
+) -> Result<Result<ToxiproxyClient, ToxiproxyError>, ClusterError> {
+    let address = cluster.address(node, CONTROL_PORT).await?;
+    Ok(ToxiproxyClient::new(
+        &format!("http://{address}"),
+        ANSWER_DEADLINE,
+    ))
+}
+
+async fn change_proxy(
+    toxiproxy: &ToxiproxyClient,
+    link: &Link,
+    change: &ProxyChange,
+) -> Result<(), String> {
+    let changed = toxiproxy.update(&link.to, change).await;
+    changed.map(drop).map_err(|error| error.to_string())
+}
+
+/// The bytes of a link that a fault of this scope gets hold of. A pattern goes by
+/// the name of the link; everything else by the server that it leads to.
+fn streams_of(link: &Link, leads_to: &str, scope: &LinkScope, streams: Streams) -> Vec<Stream> {
+    let all = |held: bool| match held {
+        true => Stream::ALL.to_vec(),
+        false => Vec::new(),
+    };
+    match scope {
+        LinkScope::Between(groups) => {
+            let group = |name: &str| {
+                let mut groups = groups.iter();
+                groups.position(|group| group.iter().any(|member| member == name))
+            };
+            let (from, to) = (group(&link.from), group(leads_to));
+            all(from.is_some() && to.is_some() && from != to)
+        }
+        LinkScope::Around(node) => all(link.from == *node || leads_to == node),
+        LinkScope::Matching(patterns) => {
+            let hit = |turn: fn(&LinkPattern) -> LinkPattern| {
+                patterns.iter().any(|pattern| turn(pattern).matches(link))
+            };
+            let (there, back) = (hit(Clone::clone), hit(LinkPattern::turned));
+            match streams {
+                Streams::Both => all(there),
+                Streams::Data => {
+                    let there = there.then_some(Stream::Upstream);
+                    there
+                        .into_iter()
+                        .chain(back.then_some(Stream::Downstream))
+                        .collect()
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn link(from: &str, to: &str) -> Link {
+        let (from, to) = (from.to_owned(), to.to_owned());
+        Link { from, to }
+    }
+
+    fn pattern(from: Option<&str>, to: Option<&str>) -> LinkScope {
+        LinkScope::Matching(vec![LinkPattern {
+            from: from.map(str::to_owned),
+            to: to.map(str::to_owned),
+        }])
+    }
+
+    #[test]
+    fn a_partition_cuts_what_crosses_it_and_spares_the_bridge() {
+        let group = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        let scope = LinkScope::Between(vec![group(&["a", "e1"]), group(&["b", "e2"])]);
+        let cut = |from, to| !streams_of(&link(from, to), to, &scope, Streams::Both).is_empty();
+        assert!(cut("a", "e2") && cut("b", "e1") && cut("e1", "e2") && cut("e2", "e1"));
+        assert!(!cut("a", "e1") && !cut("a", "e3") && !cut("e3", "e2"));
+    }
+
+    #[test]
+    fn data_of_one_direction_goes_over_connections_of_both() {
+        let scope = pattern(Some("e1"), Some("e2"));
+        let held = |from, to| streams_of(&link(from, to), to, &scope, Streams::Data);
+        assert_eq!(held("e1", "e2"), [Stream::Upstream]);
+        assert_eq!(held("e2", "e1"), [Stream::Downstream]);
+        assert!(held("e1", "e3").is_empty());
+    }
+
+    #[test]
+    fn connections_are_held_in_the_direction_they_are_made() {
+        let scope = pattern(Some("a"), None);
+        let held = |from, to| streams_of(&link(from, to), to, &scope, Streams::Both);
+        assert_eq!(held("a", "redis"), Stream::ALL);
+        assert!(held("b", "redis").is_empty());
+    }
+}

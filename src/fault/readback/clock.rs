@@ -1,0 +1,148 @@
+//! How far the clock of a node is ahead of this machine's, as the node says
+//! itself.
+
+use super::super::field::{Field, Server};
+use super::{etcd, http_date, redis};
+use crate::clock::raw_monotonic_ns;
+use crate::model::ClockName;
+use std::net::SocketAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What a clock is read by.
+pub enum Dial {
+    /// TIME.
+    Redis(SocketAddr),
+    /// The `Date` of an answer, which has whole seconds.
+    Http(SocketAddr),
+    /// What is left of a lease, in whole seconds, by the leader's clock.
+    Lease {
+        address: SocketAddr,
+        lease: String,
+        /// What was left of it, and when.
+        left_s: i64,
+        at_ns: u64,
+    },
+    /// The worker's own report.
+    Worker { worker: String, clock: ClockName },
+}
+
+/// Ahead by this much, give or take.
+#[derive(Clone, Copy, Debug)]
+pub struct Ahead {
+    pub ns: i64,
+    pub give_or_take_ns: i64,
+}
+
+const MS: i64 = 1_000_000;
+const SECOND: i64 = 1_000 * MS;
+
+impl Dial {
+    pub async fn of(field: &Field, node: &str, clock: ClockName) -> Result<Dial, String> {
+        match (field.server(node).await?, clock) {
+            (None, clock) => Ok(Dial::Worker {
+                worker: node.to_owned(),
+                clock,
+            }),
+            (Some((Server::Redis { .. }, address)), ClockName::Realtime) => {
+                Ok(Dial::Redis(address))
+            }
+            (Some((_, address)), ClockName::Realtime) => Ok(Dial::Http(address)),
+            (Some((Server::Etcd { .. }, address)), ClockName::Monotonic) => {
+                if !etcd::leads(address).await? {
+                    return Err(
+                        "only the leader's monotonic clock can be read back, by its leases; skew `leader`"
+                            .to_owned(),
+                    );
+                }
+                let lease = etcd::grant(address).await?;
+                Ok(Dial::Lease {
+                    left_s: etcd::remaining_s(address, &lease).await?,
+                    at_ns: raw_monotonic_ns(),
+                    address,
+                    lease,
+                })
+            }
+            (Some(_), ClockName::Monotonic) => {
+                Err("nothing of it shows its monotonic clock; skew realtime".to_owned())
+            }
+        }
+    }
+
+    /// The smallest difference that can be told from none.
+    pub fn resolution_ns(&self) -> i64 {
+        match self {
+            Dial::Redis(_) | Dial::Worker { .. } => 20 * MS,
+            Dial::Http(_) | Dial::Lease { .. } => 5 * SECOND,
+        }
+    }
+
+    pub async fn read(&self, field: &Field) -> Result<Ahead, String> {
+        match self {
+            Dial::Redis(address) => {
+                let (before, theirs, after) = redis::time(*address, host_realtime_ns).await?;
+                Ok(compared(theirs, before, after))
+            }
+            Dial::Http(address) => {
+                let before = host_realtime_ns();
+                let theirs = http_date::unix_s(*address).await? * SECOND + SECOND / 2;
+                let read = compared(theirs, before, host_realtime_ns());
+                Ok(Ahead {
+                    // Some servers take a new date once a second only.
+                    give_or_take_ns: read.give_or_take_ns + SECOND,
+                    ..read
+                })
+            }
+            Dial::Lease {
+                address,
+                lease,
+                left_s,
+                at_ns,
+            } => {
+                let now_left_s = etcd::remaining_s(*address, lease).await?;
+                let passed_ns = (raw_monotonic_ns() - at_ns) as i64;
+                Ok(Ahead {
+                    ns: (left_s - now_left_s) * SECOND - passed_ns,
+                    give_or_take_ns: SECOND,
+                })
+            }
+            Dial::Worker { worker, clock } => {
+                let reading = field.worker_clocks.read(worker).await?;
+                let raw_ns = reading.raw_ns as i64;
+                Ok(Ahead {
+                    ns: match clock {
+                        ClockName::Monotonic => reading.monotonic_ns - raw_ns,
+                        ClockName::Realtime => {
+                            reading.realtime_ns - (raw_ns + realtime_ahead_of_monotonic_ns())
+                        }
+                    },
+                    give_or_take_ns: MS,
+                })
+            }
+        }
+    }
+
+    /// Leaves nothing behind at the server.
+    pub async fn put_away(&self) {
+        if let Dial::Lease { address, lease, .. } = self {
+            // It runs out by itself otherwise.
+            let _ = etcd::revoke(*address, lease).await;
+        }
+    }
+}
+
+/// This machine's own: it must be the same before and after every skew.
+pub fn realtime_ahead_of_monotonic_ns() -> i64 {
+    host_realtime_ns() - raw_monotonic_ns() as i64
+}
+
+fn host_realtime_ns() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_nanos() as i64
+}
+
+fn compared(theirs: i64, before: i64, after: i64) -> Ahead {
+    Ahead {
+        ns: theirs - (before + after) / 2,
+        give_or_take_ns: (after - before) / 2 + MS,
+    }
+}

@@ -1,0 +1,131 @@
+//! Witnesses: a probe in the network of each source, which sees what the
+//! source sees.
+
+use super::attendants::Attendants;
+use super::lock;
+use super::names::witness_of;
+use super::probe::{Answer, Question};
+use crate::cluster::{Cluster, Console, ConsoleLine, Helper, OWN_IMAGE, Shared, Stdin};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio_util::task::AbortOnDropHandle;
+
+/// On top of what the question itself may take.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
+
+pub struct Witnesses {
+    called: Attendants<Witness>,
+}
+
+struct Witness {
+    stdin: Stdin,
+    asked: Asked,
+    last_id: u64,
+    /// Reads the answers until the console ends.
+    _reader: AbortOnDropHandle<()>,
+}
+
+type Asked = Arc<Mutex<HashMap<u64, oneshot::Sender<Answer>>>>;
+
+impl Witnesses {
+    pub fn new(cluster: Arc<dyn Cluster>) -> Witnesses {
+        Witnesses {
+            called: Attendants::new(cluster, witness_of),
+        }
+    }
+
+    /// Starts the witness of a source, where there is none yet.
+    pub async fn call(&self, source: &str) -> Result<(), String> {
+        let place = self.called.beside(source);
+        let mut place = place.lock().await;
+        self.called(source, &mut place).await.map(drop)
+    }
+
+    pub async fn ask(&self, source: &str, question: Question) -> Result<Answer, String> {
+        let within = Duration::from_millis(question.within_ms) + ANSWER_DEADLINE;
+        let answer = {
+            let place = self.called.beside(source);
+            let mut place = place.lock().await;
+            let witness = self.called(source, &mut place).await?;
+            witness.ask(question.clone()).await.map_err(|error| {
+                format!("the probe beside {source} cannot be asked any more: {error}")
+            })?
+        };
+        match tokio::time::timeout(within, answer).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(_)) => Err(format!("the probe beside {source} ended")),
+            Err(_) => Err(format!(
+                "the probe beside {source} gave no answer about {} within {} s",
+                question.to,
+                within.as_secs()
+            )),
+        }
+    }
+
+    pub async fn forget(&self, source: &str) {
+        self.called.forget(source).await;
+    }
+
+    pub async fn dismiss_all(&self) {
+        self.called.dismiss_all().await;
+    }
+
+    async fn called<'a>(
+        &self,
+        source: &str,
+        place: &'a mut Option<Witness>,
+    ) -> Result<&'a mut Witness, String> {
+        if place.is_none() {
+            let helper = Helper {
+                name: witness_of(source),
+                image: OWN_IMAGE.to_owned(),
+                command: vec!["probe".to_owned()],
+                beside: source.to_owned(),
+                shares: Shared::Network,
+            };
+            let console = self.called.start(&helper).await;
+            let console = console.map_err(|error| error.to_string())?;
+            *place = Some(Witness::listen_to(console));
+        }
+        place
+            .as_mut()
+            .ok_or_else(|| format!("no probe beside {source}"))
+    }
+}
+
+impl Witness {
+    fn listen_to(console: Console) -> Witness {
+        let asked = Asked::default();
+        let waiting = Arc::clone(&asked);
+        let mut lines = console.lines;
+        let reader = tokio::spawn(async move {
+            while let Some(line) = lines.recv().await {
+                if let ConsoleLine::Out(line) = line
+                    && let Ok(answer) = serde_json::from_str::<Answer>(&line)
+                    && let Some(asker) = lock(&waiting).remove(&answer.id)
+                {
+                    // Whoever asked may have given up.
+                    let _ = asker.send(answer);
+                }
+            }
+            lock(&waiting).clear();
+        });
+        Witness {
+            stdin: console.stdin,
+            asked,
+            last_id: 0,
+            _reader: AbortOnDropHandle::new(reader),
+        }
+    }
+
+    async fn ask(&mut self, mut question: Question) -> std::io::Result<oneshot::Receiver<Answer>> {
+        self.last_id += 1;
+        question.id = self.last_id;
+        let (asker, answer) = oneshot::channel();
+        lock(&self.asked).insert(question.id, asker);
+        self.stdin.say(&serde_json::to_string(&question)?).await?;
+        Ok(answer)
+    }
+}

@@ -1,0 +1,148 @@
+//! A difference for a person at a terminal.
+
+use super::{Change, Difference, Measured, Standing, Verdict};
+use crate::report::grid::{Grid, wrapped};
+use serde_json::Value;
+
+/// How it is to be written.
+pub struct Look {
+    pub color: bool,
+    /// Columns that there are.
+    pub width: usize,
+    /// Also measurements within the noise.
+    pub all: bool,
+}
+
+/// A run by what it is called here, and what is asked of it.
+type OfRun<T, A> = (&'static str, fn(&T) -> A);
+
+pub fn screen(difference: &Difference, look: &Look) -> String {
+    let width = look.width;
+    let changed = match difference.verdict_changed {
+        true => paint("a verdict changed", "31", look.color),
+        false => paint("the same verdicts", "32", look.color),
+    };
+    let mut text = format!("{}: {changed}\n", difference.scenario);
+    let mut grid = Grid::new(&["  case", "old", "new"]);
+    for verdict in &difference.verdicts {
+        let mark = if verdict.old == verdict.new { ' ' } else { '!' };
+        grid.row(vec![
+            format!("{mark} {}", verdict.case),
+            verdict.old.words().to_owned(),
+            verdict.new.words().to_owned(),
+        ]);
+    }
+    text += &grid.text("", width);
+    text += &unfinished(difference, width);
+    text += &changes("not the same conditions", &difference.conditions, width);
+    text += &changes("judged otherwise", &difference.findings, width);
+    text += &measurements(difference, look);
+    text += &changes("not the same environment", &difference.environment, width);
+    text
+}
+
+fn unfinished(difference: &Difference, width: usize) -> String {
+    let mut text = String::new();
+    let runs: [OfRun<Verdict, Standing>; 2] = [
+        ("old", |verdict| verdict.old),
+        ("new", |verdict| verdict.new),
+    ];
+    for (run, standing) in runs {
+        let cases = difference.verdicts.iter();
+        let cases = cases.filter(|verdict| standing(verdict) == Standing::Unfinished);
+        let cases: Vec<&str> = cases.map(|verdict| verdict.case.as_str()).collect();
+        if !cases.is_empty() {
+            let cases = cases.join(", ");
+            let line = format!("the {run} run ended before it had judged {cases}");
+            text += &wrapped(&line, "", width);
+        }
+    }
+    text
+}
+
+fn changes(title: &str, changes: &[Change], width: usize) -> String {
+    if changes.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("{title}:\n");
+    for change in changes {
+        let case = change.case.iter().map(|case| format!("{case} "));
+        let case: String = case.collect();
+        let (old, new) = (words(&change.old), words(&change.new));
+        let line = format!("{case}{}: {old} -> {new}", change.what);
+        text += &wrapped(&line, "  ", width);
+    }
+    text
+}
+
+pub fn words(value: &Option<Value>) -> String {
+    match value {
+        None => "none".to_owned(),
+        Some(Value::String(text)) if text.is_empty() => "none".to_owned(),
+        Some(Value::String(text)) => text.clone(),
+        Some(value) => value.to_string(),
+    }
+}
+
+fn measurements(difference: &Difference, look: &Look) -> String {
+    let mut text = wrapped(&measured_words(difference), "", look.width);
+    let mut grid = Grid::new(&["  measurement", "old", "new", "ratio"]);
+    for measured in shown(difference, look.all) {
+        let mark = if measured.beyond { '!' } else { ' ' };
+        grid.row(vec![
+            format!("{mark} {} {}", measured.case, measured.what),
+            measured.written(measured.old),
+            measured.written(measured.new),
+            measured.ratio_words(),
+        ]);
+    }
+    if !grid.is_empty() {
+        text += &grid.text("", look.width);
+    }
+    for line in in_one_run_only(difference) {
+        text += &wrapped(&line, "", look.width);
+    }
+    text
+}
+
+/// How many were compared, and how many of them count.
+pub fn measured_words(difference: &Difference) -> String {
+    let all = difference.measurements.iter();
+    let both = all.filter(|one| one.old.is_some() && one.new.is_some());
+    let beyond = difference.beyond().count();
+    format!(
+        "measurements: {beyond} of {} beyond the noise",
+        both.count()
+    )
+}
+
+/// What cannot be compared, in a line for each run and not in one for each number.
+pub fn in_one_run_only(difference: &Difference) -> Vec<String> {
+    let runs: [OfRun<Measured, bool>; 2] = [
+        ("old", |one| one.new.is_none()),
+        ("new", |one| one.old.is_none()),
+    ];
+    let lines = runs.into_iter().filter_map(|(run, is_alone)| {
+        let alone = difference.measurements.iter().filter(|one| is_alone(one));
+        let alone: Vec<&Measured> = alone.collect();
+        let first = alone.first()?;
+        let (count, case, what) = (alone.len(), &first.case, &first.what);
+        Some(format!(
+            "only the {run} run has {count} more, the first of them {case} {what} (--all shows them)"
+        ))
+    });
+    lines.collect()
+}
+
+/// Beyond the noise, or all.
+pub fn shown(difference: &Difference, all: bool) -> impl Iterator<Item = &Measured> {
+    let measurements = difference.measurements.iter();
+    measurements.filter(move |measured| all || measured.beyond)
+}
+
+fn paint(words: &str, code: &str, color: bool) -> String {
+    match color {
+        true => format!("\u{1b}[{code}m{words}\u{1b}[0m"),
+        false => words.to_owned(),
+    }
+}

@@ -1,0 +1,75 @@
+//! A difference for the page of a CI job.
+
+use super::human::{in_one_run_only, measured_words, shown, words};
+use super::{Change, Difference};
+use std::fmt::Write;
+
+pub fn page(difference: &Difference, all: bool) -> String {
+    let changed = match difference.verdict_changed {
+        true => "**a verdict changed**",
+        false => "the same verdicts",
+    };
+    let mut text = format!("### {}: {changed}\n", cell(&difference.scenario));
+    text += "\n| case | old | new |\n|---|---|---|\n";
+    for verdict in &difference.verdicts {
+        let (old, new) = (verdict.old.words(), verdict.new.words());
+        let new = match verdict.old == verdict.new {
+            true => new.to_owned(),
+            false => format!("**{new}**"),
+        };
+        let _ = writeln!(text, "| {} | {old} | {new} |", cell(&verdict.case));
+    }
+    text += &changes("Not the same conditions", &difference.conditions);
+    text += &changes("Judged otherwise", &difference.findings);
+    let lines = std::iter::once(measured_words(difference)).chain(in_one_run_only(difference));
+    for line in lines {
+        let _ = writeln!(text, "\n{}", cell(&line));
+    }
+    text.push('\n');
+    if shown(difference, all).next().is_some() {
+        text += "| case | measurement | old | new | ratio |\n|---|---|--:|--:|--:|\n";
+    }
+    for measured in shown(difference, all) {
+        let ratio = match measured.beyond {
+            true => format!("**{}**", measured.ratio_words()),
+            false => measured.ratio_words(),
+        };
+        let (old, new) = (
+            measured.written(measured.old),
+            measured.written(measured.new),
+        );
+        let (case, what) = (cell(&measured.case), cell(&measured.what));
+        let _ = writeln!(text, "| {case} | {what} | {old} | {new} | {ratio} |");
+    }
+    text += &changes("Not the same environment", &difference.environment);
+    text
+}
+
+fn changes(title: &str, changes: &[Change]) -> String {
+    if changes.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("\n{title}:\n\n| case | what | old | new |\n|---|---|---|---|\n");
+    for change in changes {
+        let case = cell(change.case.as_deref().unwrap_or_default());
+        let (old, new) = (cell(&words(&change.old)), cell(&words(&change.new)));
+        let what = cell(&change.what);
+        let _ = writeln!(text, "| {case} | {what} | {old} | {new} |");
+    }
+    text
+}
+
+/// Nothing that a name holds ends a cell or starts markup.
+fn cell(words: &str) -> String {
+    let mut text = String::with_capacity(words.len());
+    for c in words.chars() {
+        match c {
+            '\n' | '\r' => text.push(' '),
+            '|' | '\\' | '*' | '_' | '`' | '[' | ']' => text.extend(['\\', c]),
+            '<' => text += "&lt;",
+            '>' => text += "&gt;",
+            c => text.push(c),
+        }
+    }
+    text
+}

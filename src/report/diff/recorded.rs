@@ -1,0 +1,136 @@
+//! A `result.json` read back. What a later version may add is passed over; what
+//! is not there is not taken for nothing.
+
+use crate::model::Outcome;
+use crate::report::json::SCHEMA_VERSION;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Recorded {
+    pub stable: Stable,
+    #[serde(default)]
+    pub evidence: BTreeMap<String, Evidence>,
+    #[serde(default)]
+    pub measurements: BTreeMap<String, Value>,
+    #[serde(default)]
+    pub environment: BTreeMap<String, Value>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Stable {
+    pub scenario: ScenarioName,
+    pub seed: u64,
+    #[serde(default)]
+    pub settings: Vec<String>,
+    #[serde(default)]
+    pub mutant: Option<String>,
+    pub cases: BTreeMap<String, Case>,
+    #[serde(default)]
+    pub unfinished: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct ScenarioName {
+    pub name: String,
+    pub hash: String,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Case {
+    pub verdict: Outcome,
+    #[serde(default)]
+    pub fence: Option<String>,
+    #[serde(default)]
+    pub findings: Vec<Finding>,
+    #[serde(default)]
+    pub doubts: Vec<String>,
+    /// Only of cases in which they are the same in every good run.
+    #[serde(default)]
+    pub violations: Option<BTreeMap<String, u64>>,
+    #[serde(default)]
+    pub counts: Option<BTreeMap<String, u64>>,
+    #[serde(default)]
+    pub explanation: Option<Value>,
+    #[serde(default)]
+    pub last_writer: Option<Value>,
+    #[serde(default)]
+    pub faults: Option<Value>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Finding {
+    pub what: String,
+    pub expected: String,
+    pub held: bool,
+    #[serde(default)]
+    pub found: Option<u64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Evidence {
+    #[serde(default)]
+    pub violations: Option<Vec<Violation>>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct Violation {
+    pub kind: String,
+}
+
+/// Why a text is not a result that can be compared.
+#[derive(Debug, thiserror::Error, PartialEq)]
+pub enum NotAResult {
+    #[error("it ends in the middle (line {line}): it was truncated, or is still being written")]
+    Truncated { line: usize },
+    #[error("it is not JSON: {0}")]
+    NotJson(String),
+    #[error("it is not a result of fencepost: it has no schema_version")]
+    Foreign,
+    #[error(
+        "it has schema version {0}, which is newer than this program's {SCHEMA_VERSION}: use the fencepost that wrote it, or a later one"
+    )]
+    Newer(u64),
+    #[error(
+        "it has schema version {0}, which no fencepost ever wrote; this one reads {SCHEMA_VERSION}"
+    )]
+    Unknown(String),
+    #[error("it has schema version {SCHEMA_VERSION}, but not what belongs to it: {0}")]
+    Broken(String),
+}
+
+pub fn read(bytes: &[u8]) -> Result<Recorded, NotAResult> {
+    let not_json = |error: serde_json::Error| match error.is_eof() {
+        true => NotAResult::Truncated { line: error.line() },
+        false => NotAResult::NotJson(error.to_string()),
+    };
+    let whole: Value = serde_json::from_slice(bytes).map_err(not_json)?;
+    match whole.get("schema_version") {
+        None => return Err(NotAResult::Foreign),
+        Some(version) => match version.as_u64() {
+            Some(version) if version == u64::from(SCHEMA_VERSION) => {}
+            Some(newer) if newer > u64::from(SCHEMA_VERSION) => {
+                return Err(NotAResult::Newer(newer));
+            }
+            _ => return Err(NotAResult::Unknown(version.to_string())),
+        },
+    }
+    // From the bytes once more, because only these have lines to point to.
+    serde_json::from_slice(bytes).map_err(|error| NotAResult::Broken(error.to_string()))
+}
+
+impl Recorded {
+    /// Violations by kind, and whether the counts are the same in every good run.
+    /// `None` where the result says nothing about them.
+    pub fn violations(&self, case: &str) -> Option<(BTreeMap<String, u64>, bool)> {
+        if let Some(counted) = &self.stable.cases.get(case)?.violations {
+            return Some((counted.clone(), true));
+        }
+        let mut by_kind = BTreeMap::new();
+        for violation in self.evidence.get(case)?.violations.as_ref()? {
+            *by_kind.entry(violation.kind.clone()).or_default() += 1;
+        }
+        Some((by_kind, false))
+    }
+}

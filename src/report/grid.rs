@@ -1,0 +1,137 @@
+//! Text in columns. Where the columns do not fit, each row becomes a few lines.
+
+pub struct Grid {
+    heads: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+const GAP: &str = "  ";
+
+impl Grid {
+    /// The first column is words and stands left; the others stand right.
+    pub fn new(heads: &[&str]) -> Grid {
+        Grid {
+            heads: heads.iter().map(|head| (*head).to_owned()).collect(),
+            rows: Vec::new(),
+        }
+    }
+
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.rows.push(cells);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Lines of at most so many columns, each after the indent.
+    pub fn text(&self, indent: &str, width: usize) -> String {
+        let all = || std::iter::once(&self.heads).chain(&self.rows);
+        let widest = |column: usize| {
+            let cells = all().filter_map(|row| row.get(column));
+            cells
+                .map(|cell: &String| cell.chars().count())
+                .max()
+                .unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..self.heads.len()).map(widest).collect();
+        let gaps = GAP.len() * widths.len().saturating_sub(1);
+        if indent.len() + widths.iter().sum::<usize>() + gaps > width {
+            return self.stacked(indent, width);
+        }
+        let line = |row: &Vec<String>| {
+            let cells = row.iter().zip(&widths).enumerate();
+            let cells = cells.map(|(column, (cell, width))| match column {
+                0 => format!("{cell:<width$}"),
+                _ => format!("{cell:>width$}"),
+            });
+            let line = cells.collect::<Vec<_>>().join(GAP);
+            format!("{indent}{}\n", line.trim_end())
+        };
+        all().map(line).collect()
+    }
+
+    fn stacked(&self, indent: &str, width: usize) -> String {
+        let mut text = String::new();
+        for row in &self.rows {
+            let (first, rest) = match row.split_first() {
+                Some((first, rest)) => (first.as_str(), rest),
+                None => continue,
+            };
+            let named = rest.iter().zip(self.heads.iter().skip(1));
+            let named = named.filter(|(cell, _)| !cell.is_empty());
+            let mut named: Vec<String> = named
+                .map(|(cell, head)| format!("{head} {cell},"))
+                .collect();
+            if let Some(last) = named.last_mut() {
+                last.pop();
+            }
+            let named = named.iter().map(String::as_str);
+            text += &wrapped(first, indent, width);
+            text += &filled(named, &format!("{indent}    "), width);
+        }
+        text
+    }
+}
+
+/// Words in lines of at most so many columns, where they can be parted; what
+/// follows the first line stands deeper.
+pub fn wrapped(words: &str, indent: &str, width: usize) -> String {
+    filled(words.split_whitespace(), indent, width)
+}
+
+fn filled<'a>(parts: impl Iterator<Item = &'a str>, indent: &str, width: usize) -> String {
+    let mut text = String::new();
+    let mut line = indent.to_owned();
+    let mut empty = true;
+    for part in parts {
+        let length = line.chars().count() + part.chars().count();
+        if !empty && length + 1 > width {
+            text += &line;
+            text.push('\n');
+            line = format!("{indent}  ");
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line += part;
+        empty = false;
+    }
+    if !empty {
+        text += &line;
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid() -> Grid {
+        let mut grid = Grid::new(&["case", "p50", "max"]);
+        grid.row(["queue", "1ms", "12.5ms"].map(str::to_owned).into());
+        grid.row(["spin", "900us", "-"].map(str::to_owned).into());
+        grid
+    }
+
+    #[test]
+    fn words_stand_left_and_numbers_right() {
+        let expected = "  case     p50     max\n  queue    1ms  12.5ms\n  spin   900us       -\n";
+        assert_eq!(grid().text("  ", 80), expected);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_told_row_by_row() {
+        let expected = "queue\n    p50 1ms,\n      max 12.5ms\nspin\n    p50 900us,\n      max -\n";
+        assert_eq!(grid().text("", 16), expected);
+    }
+
+    #[test]
+    fn words_are_parted_only_between_them() {
+        assert_eq!(wrapped("one two three", "", 8), "one two\n  three\n");
+        assert_eq!(wrapped("unpartable", "", 4), "unpartable\n");
+        assert_eq!(wrapped("", "  ", 4), "");
+    }
+}

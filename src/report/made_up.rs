@@ -1,0 +1,206 @@
+//! Runs that nobody ran, for the tests of the reports.
+
+use crate::model::*;
+use std::collections::BTreeMap;
+
+pub fn run(cases: Vec<CaseResult>) -> RunRecord {
+    RunRecord {
+        scenario: "contention".to_owned(),
+        scenario_hash: "cafe".to_owned(),
+        seed: 1,
+        settings: Vec::new(),
+        mutant: None,
+        cases,
+        unfinished: Vec::new(),
+        environment: BTreeMap::new(),
+        folder: "results/contention/1".into(),
+    }
+}
+
+pub fn case(name: &str, load: Option<LoadRecord>) -> CaseResult {
+    CaseResult {
+        name: name.to_owned(),
+        fence: Fence::On,
+        determined: false,
+        judgement: Judgement::default(),
+        verdict: CaseVerdict {
+            outcome: Outcome::AsExpected,
+            findings: Vec::new(),
+            doubts: Vec::new(),
+        },
+        faults: Vec::new(),
+        notes: CaseNotes {
+            load,
+            ..CaseNotes::default()
+        },
+        started_ns: 0,
+    }
+}
+
+/// A case that took so many contenders, one step after the other; with more of
+/// them, everybody waits longer, by the pace of the lock.
+pub fn contended(name: &str, contenders: &[u32], pace: f64) -> CaseResult {
+    let steps = contenders.iter().map(|contenders| step(*contenders, pace));
+    let load = LoadRecord {
+        steps: steps.collect(),
+        ..LoadRecord::default()
+    };
+    case(name, Some(load))
+}
+
+pub fn step(contenders: u32, pace: f64) -> ContendStep {
+    let wait = f64::from(contenders) * 1_000.0 * pace;
+    let seconds = 60;
+    let queue = (0..=seconds).map(|second| Queued {
+        at_ms: second * 1_000,
+        waiting: u64::from(contenders).min(second * 20),
+        backlog: (second * 20).saturating_sub(u64::from(contenders)),
+    });
+    ContendStep {
+        contenders,
+        model: "open".to_owned(),
+        offered_per_s: Some(200.0),
+        lasted_ms: seconds * 1_000,
+        arrivals: 12_000,
+        asked: 12_000,
+        acquisitions: 11_000,
+        timeouts: 1_000,
+        attempts: 24_000,
+        commands: 36_000,
+        acquire: latency(11_000, wait),
+        ask: latency(11_000, wait),
+        held: latency(11_000, 2_000.0),
+        write: latency(11_000, 800.0),
+        release: latency(11_000, 400.0),
+        hand_off: latency(10_900, 900.0),
+        hand_offs_per_s: 181.0,
+        throughput_per_s: 1_000.0 / (4.0 + pace),
+        ceiling_per_s: Some(1_000.0 / (3.0 + pace)),
+        bound_by: "the write to the resource".to_owned(),
+        queue: queue.collect(),
+        fairness: Fairness {
+            out_of_order: 0.25,
+            mean_overtakes: 3.5,
+            max_overtakes: 40,
+            jain: 0.98765,
+            worst_wait_us: 9_000_000,
+            starved: 7,
+        },
+        ..ContendStep::default()
+    }
+}
+
+pub fn latency(count: u64, middle_us: f64) -> Latency {
+    let times = |factor: f64| (middle_us * factor) as u64;
+    Latency {
+        count,
+        mean_us: middle_us,
+        p50_us: times(1.0),
+        p90_us: times(2.0),
+        p99_us: times(4.0),
+        p999_us: times(7.0),
+        max_us: times(9.0),
+    }
+}
+
+/// Arrivals of one step, granted out of order within so many places.
+pub fn arrivals(step: u32, count: u64, disorder: u64) -> Vec<ArrivalRow> {
+    let row = |place: u64| {
+        let shuffled = place * 7_919 % (disorder + 1);
+        let granted_ns = (place + shuffled) * 1_000_000 + 500_000;
+        ArrivalRow {
+            step,
+            intended_ns: place * 1_000_000,
+            asked_ns: Some(place * 1_000_000),
+            granted_ns: Some(granted_ns),
+            ended_ns: granted_ns + 100_000,
+            contender: Some(format!("c{}", place % 50)),
+            key: "hot".to_owned(),
+            token: Some(place + 1),
+            end: ArrivalEnd::Granted,
+        }
+    };
+    (0..count).map(row).collect()
+}
+
+/// A Redis that is filled, lives, and expires.
+pub fn keyspace() -> LoadRecord {
+    let (keys, ttl_s, filling_s) = (10_000_000_u64, 120_u64, 60_u64);
+    let sample = |second: u64| {
+        let made = keys * second.min(filling_s) / filling_s;
+        let dead = keys * second.saturating_sub(ttl_s).min(filling_s) / filling_s;
+        let gone = keys * second.saturating_sub(ttl_s + 5).min(filling_s * 2) / (filling_s * 2);
+        let phase = match second {
+            second if second < filling_s => "filling",
+            second if second < ttl_s => "alive",
+            _ => "expiring",
+        };
+        KeyspaceSample {
+            at_ms: second * 1_000,
+            phase: phase.to_owned(),
+            used_memory: 1_000_000 + (made - gone) * 110,
+            used_memory_rss: 8_000_000 + made * 118,
+            present: made - gone,
+            alive: made - dead,
+            expired: gone,
+            expired_active: gone / 10 * 9,
+            expired_stale_share: 0.25,
+        }
+    };
+    let figures = [
+        ("peak_used_memory_bytes", 1.1e9),
+        ("keys_made_per_s", 166_667.0),
+        ("dead_still_there_for_ms", 65_000.0),
+    ];
+    let redis = RedisKeyspace {
+        keys,
+        ttl_ms: ttl_s * 1_000,
+        made_in_ms: filling_s * 1_000,
+        samples: (0..=260).map(sample).collect(),
+        figures: figures.map(|(name, value)| (name.to_owned(), value)).into(),
+    };
+    LoadRecord {
+        keyspace: Some(KeyspaceRecord {
+            redis: Some(redis),
+            etcd: None,
+        }),
+        ..LoadRecord::default()
+    }
+}
+
+/// An etcd that grows, is compacted, and is defragmented.
+pub fn growth() -> LoadRecord {
+    let sample = |second: u64| {
+        let leases = second.min(40) * 1_000;
+        let bytes = leases as i64 * 700;
+        let (phase, size, used) = match second {
+            second if second < 40 => ("granting", bytes, bytes * 9 / 10),
+            second if second < 50 => ("compacted", bytes, bytes / 3),
+            _ => ("defragmented", bytes / 3, bytes / 3),
+        };
+        EtcdSample {
+            at_ms: second * 1_000,
+            phase: phase.to_owned(),
+            leases,
+            granted_per_s: 1_000.0,
+            revision: leases as i64 * 2,
+            db_size: size,
+            db_size_in_use: used,
+            resident_memory: 50_000_000 + leases * 900,
+        }
+    };
+    let etcd = EtcdGrowth {
+        leases: 40_000,
+        ttl_ms: 600_000,
+        samples: (0..60).map(sample).collect(),
+        figures: BTreeMap::from([("granted_per_s".to_owned(), 1_000.0)]),
+        extrapolation: "700 bytes a lease: ten million would take 6.5 GiB".to_owned(),
+    };
+    LoadRecord {
+        keyspace: Some(KeyspaceRecord {
+            redis: None,
+            etcd: Some(etcd),
+        }),
+        ..LoadRecord::default()
+    }
+}

@@ -1,0 +1,89 @@
+//! Workers are asked for their clocks over their consoles, and answer with an
+//! event.
+
+use crate::fault::{ClockReading, WorkerClocks};
+use crate::model::{Event, EventKind};
+use async_trait::async_trait;
+use std::collections::HashMap;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot};
+
+const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
+const WAITING_QUESTIONS: usize = 16;
+
+/// A worker, and where its answer goes.
+pub struct ClockQuestion {
+    pub worker: String,
+    answer: oneshot::Sender<ClockReading>,
+}
+
+/// Where the nemesis asks.
+pub struct ClockDesk {
+    questions: mpsc::Sender<ClockQuestion>,
+}
+
+/// Where the drive finds the questions, and leaves the answers.
+pub struct ClockQuestions {
+    questions: mpsc::Receiver<ClockQuestion>,
+    asked: HashMap<String, Vec<oneshot::Sender<ClockReading>>>,
+}
+
+pub fn clock_desk() -> (ClockDesk, ClockQuestions) {
+    let (send, questions) = mpsc::channel(WAITING_QUESTIONS);
+    let asked = HashMap::new();
+    (
+        ClockDesk { questions: send },
+        ClockQuestions { questions, asked },
+    )
+}
+
+#[async_trait]
+impl WorkerClocks for ClockDesk {
+    async fn read(&self, worker: &str) -> Result<ClockReading, String> {
+        let (answer, reading) = oneshot::channel();
+        let question = ClockQuestion {
+            worker: worker.to_owned(),
+            answer,
+        };
+        let over = || format!("{worker} cannot be asked any more");
+        let sent = self.questions.send(question).await;
+        sent.map_err(|_| over())?;
+        match tokio::time::timeout(ANSWER_DEADLINE, reading).await {
+            Ok(reading) => reading.map_err(|_| over()),
+            Err(_) => Err(format!(
+                "{worker} did not tell its clocks within {} s",
+                ANSWER_DEADLINE.as_secs()
+            )),
+        }
+    }
+}
+
+impl ClockQuestions {
+    pub async fn next(&mut self) -> Option<ClockQuestion> {
+        self.questions.recv().await
+    }
+
+    /// The answer comes with the worker's next clock.
+    pub fn asked(&mut self, question: ClockQuestion) {
+        let waiting = self.asked.entry(question.worker).or_default();
+        waiting.push(question.answer);
+    }
+
+    pub fn answered(&mut self, event: &Event) {
+        let EventKind::Clock {
+            realtime_ns,
+            monotonic_ns,
+        } = event.kind
+        else {
+            return;
+        };
+        for waiting in self.asked.remove(&event.worker).unwrap_or_default() {
+            // Whoever asked may have given up.
+            let _ = waiting.send(ClockReading {
+                raw_ns: event.at_ns,
+                realtime_ns,
+                monotonic_ns,
+            });
+        }
+    }
+}

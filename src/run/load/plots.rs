@@ -1,0 +1,38 @@
+use crate::model::{ArrivalRow, CaseResult, RunRecord};
+use crate::report::plot;
+use crate::run::evidence::ARRIVALS;
+use crate::run::folder::{FolderError, write_failed, write_whole};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+/// `plots/*.svg` of a run with load; nothing for one without.
+pub fn write_plots(run: &RunRecord) -> Result<(), FolderError> {
+    let loads = run.cases.iter().filter(|case| case.notes.load.is_some());
+    let arrivals = loads.map(|case| {
+        let file = run.folder.join(&case.name).join(ARRIVALS);
+        (case.name.clone(), grants_of_the_largest_step(case, &file))
+    });
+    let arrivals: BTreeMap<_, _> = arrivals.collect();
+    let folder = run.folder.join("plots");
+    for (name, svg) in plot::plots(run, &arrivals) {
+        fs::create_dir_all(&folder).map_err(write_failed(&folder))?;
+        write_whole(&folder.join(name), svg.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// All that is drawn of the arrivals, of which there may be millions. What cannot be
+/// read is left out: plots are no evidence, and nothing is judged by the arrivals.
+fn grants_of_the_largest_step(case: &CaseResult, file: &Path) -> Vec<ArrivalRow> {
+    let steps = case.notes.load.iter().flat_map(|load| &load.steps);
+    let (Some(largest), Ok(file)) = (steps.map(|step| step.contenders).max(), File::open(file))
+    else {
+        return Vec::new();
+    };
+    let lines = BufReader::new(file).lines().map_while(Result::ok);
+    let rows = lines.filter_map(|line| serde_json::from_str::<ArrivalRow>(&line).ok());
+    let drawn = |row: &ArrivalRow| row.step == largest && row.granted_ns.is_some();
+    rows.filter(drawn).collect()
+}

@@ -1,0 +1,184 @@
+//! A run some of whose cases are still to come, and its result so far.
+
+use super::load::write_plots;
+use super::{FolderError, RESULT, RunFolder, to_json};
+use crate::model::{CaseResult, RunRecord};
+use crate::progress::Progress;
+use crate::report::json;
+use crate::scenario::Scenario;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+pub struct OpenRun {
+    pub folder: RunFolder,
+    pub record: RunRecord,
+    /// The cases as the file has them, in whatever order they end.
+    order: Vec<String>,
+}
+
+/// What a run begins with.
+pub struct Begun<'a> {
+    pub scenario: &'a Scenario,
+    /// The cases that are to run, as the file has them.
+    pub order: Vec<String>,
+    pub seed: u64,
+    pub mutant: Option<String>,
+    pub results: &'a Path,
+    pub environment: BTreeMap<String, String>,
+}
+
+impl OpenRun {
+    /// From the start there is a result, and it says what has not been done.
+    pub fn begin(begun: Begun<'_>) -> Result<OpenRun, FolderError> {
+        let Begun {
+            scenario,
+            order,
+            seed,
+            mutant,
+            results,
+            environment,
+        } = begun;
+        let folder = RunFolder::create(results, &scenario.name, seed, &scenario.text)?;
+        let run = OpenRun {
+            record: RunRecord {
+                scenario: scenario.name.clone(),
+                scenario_hash: scenario.hash(),
+                seed,
+                settings: scenario.settings.words(),
+                mutant,
+                cases: Vec::new(),
+                unfinished: order.clone(),
+                environment,
+                folder: folder.path.clone(),
+            },
+            folder,
+            order,
+        };
+        run.write()?;
+        Ok(run)
+    }
+
+    /// The result is on disk before anything is drawn, and stands without its plots.
+    pub fn add(&mut self, ran: CaseResult, progress: &dyn Progress) -> Result<(), FolderError> {
+        let RunRecord {
+            cases, unfinished, ..
+        } = &mut self.record;
+        unfinished.retain(|name| *name != ran.name);
+        cases.push(ran);
+        cases.sort_by_key(|case| self.order.iter().position(|name| *name == case.name));
+        self.write()?;
+        if self.is_over()
+            && let Err(error) = write_plots(&self.record)
+        {
+            progress.say(&format!("no plots: {error}"));
+        }
+        Ok(())
+    }
+
+    pub fn is_over(&self) -> bool {
+        self.record.unfinished.is_empty()
+    }
+
+    fn write(&self) -> Result<(), FolderError> {
+        self.folder
+            .write(RESULT, &to_json(&json::result(&self.record)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{
+        CaseNotes, CaseVerdict, ContendStep, Fence, Judgement, LoadRecord, Outcome, Queued,
+    };
+    use crate::run::heard::Heard;
+
+    fn ran(name: &str) -> CaseResult {
+        CaseResult {
+            name: name.to_owned(),
+            determined: true,
+            fence: Fence::On,
+            judgement: Judgement::default(),
+            verdict: CaseVerdict {
+                outcome: Outcome::AsExpected,
+                findings: Vec::new(),
+                doubts: Vec::new(),
+            },
+            faults: Vec::new(),
+            notes: CaseNotes::default(),
+            started_ns: 0,
+        }
+    }
+
+    fn begun(results: &Path, order: &[&str]) -> OpenRun {
+        let folder = RunFolder::create(results, "s", 1, "text").unwrap();
+        let order: Vec<String> = order.iter().map(ToString::to_string).collect();
+        OpenRun {
+            record: RunRecord {
+                scenario: "s".to_owned(),
+                scenario_hash: String::new(),
+                settings: Vec::new(),
+                seed: 1,
+                mutant: None,
+                cases: Vec::new(),
+                unfinished: order.clone(),
+                environment: BTreeMap::new(),
+                folder: folder.path.clone(),
+            },
+            folder,
+            order,
+        }
+    }
+
+    fn written(run: &OpenRun) -> serde_json::Value {
+        let text = std::fs::read(run.folder.path.join(RESULT)).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    }
+
+    #[test]
+    fn cases_are_told_in_the_order_of_the_file_however_they_end() {
+        let results = tempfile::tempdir().unwrap();
+        let mut run = begun(results.path(), &["c", "a", "b"]);
+        let heard = Heard::default();
+        let names = |run: &OpenRun| -> Vec<String> {
+            let cases = run.record.cases.iter();
+            cases.map(|case| case.name.clone()).collect()
+        };
+        run.add(ran("b"), &heard).unwrap();
+        assert_eq!(run.record.unfinished, ["c", "a"]);
+        run.add(ran("c"), &heard).unwrap();
+        assert_eq!(names(&run), ["c", "b"]);
+        assert!(!run.is_over());
+        assert_eq!(
+            written(&run)["stable"]["unfinished"],
+            serde_json::json!(["a"])
+        );
+        run.add(ran("a"), &heard).unwrap();
+        assert_eq!(names(&run), ["c", "a", "b"]);
+        assert!(run.is_over());
+        assert!(heard.lines().is_empty());
+    }
+
+    #[test]
+    fn a_verdict_stands_without_its_plots() {
+        let results = tempfile::tempdir().unwrap();
+        let mut run = begun(results.path(), &["a"]);
+        let heard = Heard::default();
+        let mut load = ran("a");
+        let mut step = ContendStep {
+            contenders: 5,
+            ..ContendStep::default()
+        };
+        step.queue.push(Queued::default());
+        step.acquire.count = 1;
+        load.notes.load = Some(LoadRecord {
+            steps: vec![step],
+            ..LoadRecord::default()
+        });
+        std::fs::write(run.folder.path.join("plots"), "no folder").unwrap();
+        run.add(load, &heard).unwrap();
+        assert_eq!(written(&run)["stable"]["unfinished"], serde_json::json!([]));
+        let said = heard.lines();
+        assert!(said[0].starts_with("no plots: "), "{said:?}");
+    }
+}

@@ -1,0 +1,125 @@
+use super::step::{self, DraftAction, DraftStep};
+use crate::scenario::values::{number, span, trigger};
+use crate::scenario::{Span, Trigger};
+use crate::yaml::{At, Fields, Node, Place, Report, Value};
+
+pub const MOST_REPEATS: i64 = 1000;
+
+pub struct DraftEntry {
+    pub place: Place,
+    pub name: Option<At<String>>,
+    /// Without one it counts from the start of the case.
+    pub when: Option<At<Trigger>>,
+    pub after: Option<At<Span>>,
+    pub repeat: Option<At<Repeat>>,
+    pub steps: Vec<DraftStep>,
+    /// Whether everything in the entry could be read.
+    pub is_whole: bool,
+}
+
+/// How often the steps of an entry are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Repeat {
+    Times(u32),
+    /// Until the scenario's `duration` is over.
+    Throughout,
+}
+
+const THROUGHOUT: &str = "throughout";
+
+impl DraftEntry {
+    pub fn repeat(&self) -> Repeat {
+        self.repeat.as_ref().map_or(Repeat::Times(1), |at| at.value)
+    }
+
+    /// How often at most.
+    pub fn repeats(&self) -> u32 {
+        match self.repeat() {
+            Repeat::Times(times) => times,
+            Repeat::Throughout => u32::MAX,
+        }
+    }
+
+    pub fn delay(&self) -> Span {
+        self.after.as_ref().map_or(Span::default(), |at| at.value)
+    }
+
+    /// Every step, those inside of a `together` included.
+    pub fn all_steps(&self) -> Vec<&DraftStep> {
+        self.steps.iter().flat_map(DraftStep::with_inner).collect()
+    }
+
+    /// The events that its steps wait for.
+    pub fn awaited(&self) -> impl Iterator<Item = &At<Trigger>> {
+        let steps = self.all_steps().into_iter();
+        steps.filter_map(|step| match &step.action {
+            DraftAction::Await(event) => Some(event),
+            _ => None,
+        })
+    }
+
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name.as_ref().is_some_and(|own| own.value == name)
+    }
+}
+
+pub fn read_all(node: &Node, report: &mut Report) -> Vec<DraftEntry> {
+    let entries = node.list("timeline entries", report).unwrap_or_default();
+    entries
+        .iter()
+        .filter_map(|node| read(node, report))
+        .collect()
+}
+
+fn read(node: &Node, report: &mut Report) -> Option<DraftEntry> {
+    let before = report.complaints();
+    let mut fields = Fields::of(node, "a timeline entry", report)?;
+    let counts_from = fields.optional("when");
+    let name = fields.read("name", report, |node, report| node.text("a name", report));
+    let delay = fields.optional("after");
+    let repeat = fields.read("repeat", report, read_repeat);
+    let steps = fields.required("do", report);
+    fields.finish(report);
+    if counts_from.is_none() && delay.is_none() {
+        report.add(
+            node.place,
+            "a timeline entry needs `when`, or `after` to count from the start",
+        );
+    }
+    Some(DraftEntry {
+        place: node.place,
+        name,
+        when: counts_from.and_then(|node| trigger(node, report)),
+        after: delay.and_then(|node| span(node, report)),
+        repeat,
+        steps: steps
+            .map(|node| read_steps(node, report))
+            .unwrap_or_default(),
+        is_whole: report.complaints() == before,
+    })
+}
+
+/// A number, or `throughout`.
+fn read_repeat(node: &Node, report: &mut Report) -> Option<At<Repeat>> {
+    if matches!(&node.value, Value::Scalar(text) if text == THROUGHOUT) {
+        return Some(At {
+            place: node.place,
+            value: Repeat::Throughout,
+        });
+    }
+    let times = number(node, "repeat", 1..=MOST_REPEATS, report)?;
+    Some(times.map(|times| Repeat::Times(times as u32)))
+}
+
+/// One step, or a list of them.
+fn read_steps(node: &Node, report: &mut Report) -> Vec<DraftStep> {
+    let nodes = match &node.value {
+        Value::List(nodes) => nodes.as_slice(),
+        _ => std::slice::from_ref(node),
+    };
+    if nodes.is_empty() {
+        report.add(node.place, "an entry without steps does nothing");
+    }
+    let steps = nodes.iter().filter_map(|node| step::read(node, report));
+    steps.collect()
+}

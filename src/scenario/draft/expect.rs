@@ -1,0 +1,96 @@
+use crate::model::{Count, Expectations, Measure, Trigger, ViolationKind};
+use crate::scenario::values::{duration_range, range, trigger};
+use crate::yaml::{At, Fields, Node, Report, Value};
+
+/// What a case expects; events still with their places, because only the rest
+/// of the file says whether they can come.
+pub struct DraftExpectations {
+    pub order: Vec<At<Trigger>>,
+    rest: Expectations,
+}
+
+impl DraftExpectations {
+    pub fn nothing() -> DraftExpectations {
+        DraftExpectations {
+            order: Vec::new(),
+            rest: Expectations::default(),
+        }
+    }
+
+    pub fn without_places(&self) -> Expectations {
+        let order = self.order.iter();
+        Expectations {
+            order: order.map(|at| at.value.clone()).collect(),
+            ..self.rest.clone()
+        }
+    }
+}
+
+pub fn read(node: &Node, report: &mut Report) -> Option<DraftExpectations> {
+    let mut fields = Fields::of(node, "expect", report)?;
+    let mut rest = Expectations::default();
+    if let Some(node) = fields.optional(Expectations::VIOLATIONS) {
+        read_violations(node, &mut rest, report);
+    }
+    for count in Count::ALL {
+        let expected = fields.read(count.name(), report, range);
+        rest.counts.extend(expected.map(|range| (count, range)));
+    }
+    for measure in Measure::ALL {
+        let expected = fields.read(measure.name(), report, duration_range);
+        rest.measures.extend(expected.map(|range| (measure, range)));
+    }
+    let order = fields.read(Expectations::ORDER, report, read_order);
+    fields.finish(report);
+    if matches!(&node.value, Value::Map(fields) if fields.is_empty()) {
+        report.add(node.place, "a case that expects nothing proves nothing");
+    }
+    Some(DraftExpectations {
+        order: order.unwrap_or_default(),
+        rest,
+    })
+}
+
+/// `violations: 1..` for all kinds together, or a mapping from kind to count.
+fn read_violations(node: &Node, expect: &mut Expectations, report: &mut Report) {
+    let Value::Map(kinds) = &node.value else {
+        expect.violations = range(node, report);
+        return;
+    };
+    if kinds.is_empty() {
+        report.add(node.place, "name at least one kind, or write a count");
+    }
+    for (name, count) in kinds {
+        match ViolationKind::parse(&name.value) {
+            Some(kind) => {
+                let count = range(count, report);
+                expect
+                    .violations_by_kind
+                    .extend(count.map(|count| (kind, count)));
+            }
+            None => {
+                let known = ViolationKind::ALL.map(ViolationKind::name);
+                report.unknown(name.place, "violation", &name.value, known);
+            }
+        }
+    }
+}
+
+fn read_order(node: &Node, report: &mut Report) -> Option<Vec<At<Trigger>>> {
+    let events = node.list("events", report)?;
+    if events.len() < 2 {
+        report.add(node.place, "an order is two events or more");
+    }
+    let mut order: Vec<At<Trigger>> = Vec::new();
+    for event in events
+        .iter()
+        .filter_map(|event| trigger(event, report))
+        .collect::<Vec<_>>()
+    {
+        if order.iter().any(|known| known.value == event.value) {
+            report.add(event.place, format!("`{}` stands here twice", event.value));
+        }
+        order.push(event);
+    }
+    Some(order)
+}

@@ -1,0 +1,107 @@
+use super::plan::{expectation_words, load_words};
+use super::{Case, Scenario, Setup};
+use crate::model::format_duration;
+use std::fmt::Write;
+
+/// docs/scenarios.md: what there is, read off the files themselves.
+pub fn page(scenarios: &[Scenario]) -> String {
+    let mut text = String::from(
+        "# The scenarios\n\n\
+         Made from the files under `scenarios/` by `fencepost list --markdown`; a test compares the two, so\n\
+         edit those and make this anew. What the words of a case count is said in\n\
+         [scenarios/README.md](../scenarios/README.md#expectations), and what follows from them all in\n\
+         [findings.md](findings.md).\n\n\
+         | scenario | cases | faults or load |\n|---|---|---|\n",
+    );
+    for scenario in scenarios {
+        let name = &scenario.name;
+        let faults = once_each(scenario.cases.iter().flat_map(|case| faults(&case.setup)));
+        let count = scenario.cases.len();
+        let _ = writeln!(
+            text,
+            "| [{name}](#{name}) | {count} | {} |",
+            or_none(&faults)
+        );
+    }
+    for scenario in scenarios {
+        section(&mut text, scenario);
+    }
+    text
+}
+
+fn section(text: &mut String, scenario: &Scenario) {
+    let Scenario { name, about, .. } = scenario;
+    let happens = match scenario.is_load() {
+        true => "load",
+        false => "faults",
+    };
+    let _ = write!(
+        text,
+        "\n## {name}\n\n{about}\n\n    fencepost run {name}\n\n\
+         | case | topology | lock | {happens} | fence | expects |\n|---|---|---|---|---|---|\n"
+    );
+    for case in &scenario.cases {
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {} | {} | {} |",
+            case.name,
+            case.setup.topology,
+            locks(case),
+            or_none(&faults(&case.setup)),
+            fence(case),
+            expectation_words::of(&case.expect),
+        );
+    }
+    let needs = once_each(scenario.cases.iter().flat_map(|case| case.setup.needs()));
+    for need in needs {
+        let _ = write!(
+            text,
+            "\nNeeds {need}; where that is missing, the case is inconclusive and says so.\n"
+        );
+    }
+}
+
+fn fence(case: &Case) -> String {
+    match case.setup.writes() {
+        true => case.fence.to_string(),
+        false => or_none(&[]),
+    }
+}
+
+fn locks(case: &Case) -> String {
+    if let Some(load) = &case.setup.load {
+        return load_words::lock(&case.setup, load);
+    }
+    let workers = case.setup.workers.iter();
+    let locks = workers.map(|worker| {
+        let ttl = format_duration(worker.ttl);
+        format!("{} {ttl}", worker.lock.backend)
+    });
+    once_each(locks).join(", ")
+}
+
+/// What happens: faults, or a load.
+fn faults(setup: &Setup) -> Vec<String> {
+    if let Some(load) = &setup.load {
+        return vec![load_words::short(load)];
+    }
+    let faults = setup.faults().into_iter();
+    once_each(faults.map(|fault| fault.kind().to_string()))
+}
+
+fn or_none(words: &[String]) -> String {
+    match words.is_empty() {
+        true => "–".to_owned(),
+        false => words.join(", "),
+    }
+}
+
+fn once_each<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for one in all {
+        if !kept.contains(&one) {
+            kept.push(one);
+        }
+    }
+    kept
+}

@@ -1,0 +1,131 @@
+//! Faults of links that there are.
+
+use super::Check;
+use crate::model::{FaultKind, Link, LinkEffect, LinkPattern, Streams};
+use crate::scenario::draft::{Befalls, DraftFault};
+use crate::yaml::{At, Place, Report};
+use std::collections::BTreeSet;
+
+pub fn check(check: &Check<'_>, fault: &DraftFault, report: &mut Report) {
+    match &fault.befalls {
+        Befalls::Node { choices, .. } if fault.kind == FaultKind::Isolate => {
+            for node in choices {
+                has_links(check, node, report);
+            }
+        }
+        Befalls::Node { .. } => {}
+        Befalls::Groups { groups, .. } => cuts_something(check, groups, report),
+        Befalls::Links { patterns, effect } => {
+            for pattern in patterns {
+                matches_something(check, pattern, effect.as_ref(), report);
+            }
+        }
+    }
+}
+
+fn has_links(check: &Check<'_>, node: &At<String>, report: &mut Report) {
+    let is_named = check.node_names().contains(&node.value.as_str());
+    let Some(links) = check.links().filter(|_| is_named) else {
+        return;
+    };
+    let touches = |link: &Link| link.from == node.value || link.to == node.value;
+    if !links.iter().any(touches) {
+        let message = format!(
+            "nobody talks to `{}`, and it to nobody: there is nothing to cut",
+            node.value
+        );
+        report.add(node.place, message);
+    }
+}
+
+fn cuts_something(check: &Check<'_>, groups: &[Vec<At<String>>], report: &mut Report) {
+    let before = report.complaints();
+    let mut seen: Vec<&At<String>> = Vec::new();
+    for node in groups.iter().flatten() {
+        check.named_node(node, report);
+        if let Some(first) = seen.iter().find(|known| known.value == node.value) {
+            let message = format!(
+                "`{}` stands here twice (first in line {}, column {}); a node is on one side",
+                node.value, first.place.line, first.place.column
+            );
+            report.add(node.place, message);
+        }
+        seen.push(node);
+    }
+    let side = |name: &str| {
+        let mut sides = groups.iter();
+        sides.position(|group| group.iter().any(|node| node.value == name))
+    };
+    let is_cut = |link: &Link| match (side(&link.from), side(&link.to)) {
+        (Some(from), Some(to)) => from != to,
+        _ => false,
+    };
+    // What is no partition at all has been complained about as such.
+    let has_sides = groups.len() > 1 && groups.iter().all(|group| !group.is_empty());
+    if report.complaints() == before
+        && has_sides
+        && let (Some(links), Some(first)) = (check.links(), seen.first())
+        && !links.iter().any(is_cut)
+    {
+        report.add(
+            first.place,
+            "no node of one group talks to one of another: there is nothing to cut",
+        );
+    }
+}
+
+fn matches_something(
+    check: &Check<'_>,
+    at: &At<LinkPattern>,
+    effect: Option<&LinkEffect>,
+    report: &mut Report,
+) {
+    let pattern = &at.value;
+    let before = report.complaints();
+    for name in [&pattern.from, &pattern.to].into_iter().flatten() {
+        let name = At {
+            place: at.place,
+            value: name.clone(),
+        };
+        check.named_node(&name, report);
+    }
+    let Some(links) = check.links() else { return };
+    if report.complaints() > before {
+        return;
+    }
+    // Where the effect could not be read, either direction may be meant.
+    let one_way_only = match effect {
+        Some(LinkEffect::Refuse) => true,
+        Some(LinkEffect::Toxic { streams, .. }) => *streams == Streams::Both,
+        None => false,
+    };
+    let back = pattern.turned();
+    let fits = |link: &Link| pattern.matches(link) || (!one_way_only && back.matches(link));
+    if !links.iter().any(fits) {
+        no_such_link(at.place, pattern, &links, report);
+    }
+}
+
+fn no_such_link(place: Place, pattern: &LinkPattern, links: &[Link], report: &mut Report) {
+    let (who, there) = match (&pattern.from, &pattern.to) {
+        (Some(from), _) => {
+            let reached = links.iter().filter(|link| link.from == *from);
+            let reached: BTreeSet<&str> = reached.map(|link| link.to.as_str()).collect();
+            (format!("`{from}` connects to"), reached)
+        }
+        (None, to) => {
+            let to = to.as_deref().unwrap_or(LinkPattern::ANY);
+            let from = links.iter().filter(|link| link.to == to);
+            let from: BTreeSet<&str> = from.map(|link| link.from.as_str()).collect();
+            (format!("to `{to}` connect"), from)
+        }
+    };
+    let there = match there.is_empty() {
+        true => "nobody".to_owned(),
+        false => there.into_iter().collect::<Vec<_>>().join(", "),
+    };
+    report.add(
+        place,
+        format!("there is no link `{pattern}`; {who} {there}"),
+    );
+}

@@ -1,0 +1,93 @@
+//! One pass over a draft that collects everything that cannot work, before
+//! anything is started.
+
+mod entries;
+mod events;
+mod faults;
+mod image;
+mod links;
+mod load;
+mod lock;
+mod names;
+mod nodes;
+mod orders;
+mod pauses;
+mod reachable;
+mod stopped;
+mod surroundings;
+mod times;
+mod triggers;
+mod workers;
+
+pub use load::{contend_plan, keyspace_plan};
+pub use surroundings::{Surroundings, TopologyFacts, WorkerFacts};
+pub use times::deadline;
+
+use super::draft::{Draft, DraftCase, DraftSetup};
+use super::{Case, build};
+use crate::yaml::Report;
+use std::path::Path;
+use std::time::Duration;
+
+/// Each is a container of its own.
+const MOST_WORKERS: usize = 64;
+
+/// The cases that passed; None where any did not, and what is wrong with it has
+/// been reported.
+pub fn validate(
+    draft: &Draft,
+    file: &Path,
+    surroundings: &Surroundings,
+    report: &mut Report,
+) -> Option<Vec<Case>> {
+    names::of_scenario(draft, file, surroundings, report);
+    let cases = draft.cases.iter();
+    let cases: Vec<Option<Case>> = cases
+        .map(|case| validate_case(case, surroundings, report))
+        .collect();
+    cases.into_iter().collect()
+}
+
+fn validate_case(
+    case: &DraftCase,
+    surroundings: &Surroundings,
+    report: &mut Report,
+) -> Option<Case> {
+    let draft = &case.setup;
+    if let Some(worker) = draft.workers.get(MOST_WORKERS) {
+        let message = format!("a scenario has at most {MOST_WORKERS} workers");
+        report.add(worker.name.place, message);
+        return None;
+    }
+    let facts = match (surroundings, &draft.topology) {
+        (Surroundings::Here { topologies, .. }, Some(topology)) => topologies.get(&topology.value),
+        _ => None,
+    };
+    let check = Check {
+        draft,
+        facts,
+        deadline: deadline(draft),
+    };
+    names::check(&check, surroundings, report);
+    image::check(draft, surroundings, report);
+    times::check(&check, report);
+    lock::check(draft, report);
+    load::check(draft, report);
+    workers::check(&check, report);
+    entries::check(&check, report);
+    if let Some(expected) = &case.expect {
+        orders::check(&check, expected, report);
+    }
+    let wrong = triggers::check(&check, report);
+    reachable::check(&check, &wrong, report);
+    build::case(case)
+}
+
+/// What every rule looks at.
+pub struct Check<'a> {
+    draft: &'a DraftSetup,
+    /// None where the topology is not known: nothing can be said about its
+    /// services then.
+    facts: Option<&'a TopologyFacts>,
+    deadline: Duration,
+}

@@ -1,0 +1,140 @@
+//! Names that can be names, belong to one thing each, and exist.
+
+use super::{Check, Surroundings, TopologyFacts, lock};
+use crate::model::{LEADER, LinkPattern};
+use crate::scenario::draft::{Draft, DraftWorker};
+use crate::scenario::trigger::{RESOURCE, SCENARIO};
+use crate::scenario::values::is_plain_name;
+use crate::yaml::{At, Report};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What results call the scenario that was run, without `.yml`.
+const KEPT: &str = "scenario";
+
+/// Words that mean something else in a timeline.
+const RESERVED: [&str; 3] = [LEADER, LinkPattern::ANY, SCENARIO];
+
+/// The names of the scenario itself and of its cases.
+pub fn of_scenario(draft: &Draft, file: &Path, surroundings: &Surroundings, report: &mut Report) {
+    let cases = draft.cases.iter().map(|case| &case.name);
+    plain(draft.name.iter().chain(cases), report);
+    if let Surroundings::Here { .. } = surroundings {
+        file_name(draft, file, report);
+    }
+}
+
+pub fn check(check: &Check<'_>, surroundings: &Surroundings, report: &mut Report) {
+    let draft = check.draft;
+    let workers = draft.workers.iter().map(|worker| &worker.name);
+    let entries = draft.timeline.iter().filter_map(|e| e.name.as_ref());
+    plain(workers.clone().chain(entries), report);
+    for name in workers {
+        let word = name.value.as_str();
+        if RESERVED.contains(&word) || word == RESOURCE {
+            let message =
+                format!("`{word}` means something else in a timeline; call the worker otherwise");
+            report.add(name.place, message);
+        }
+    }
+    unique_workers(check, report);
+    entry_names(check, report);
+    if let Surroundings::Here { topologies, .. } = surroundings {
+        topology(check, topologies, report);
+    }
+}
+
+fn plain<'a>(names: impl Iterator<Item = &'a At<String>>, report: &mut Report) {
+    for name in names.filter(|name| !is_plain_name(&name.value)) {
+        let message = format!(
+            "`{}` is not a name; use 1 to 40 lower-case letters, digits and dashes, a letter first",
+            name.value
+        );
+        report.add(name.place, message);
+    }
+}
+
+/// Copies get names that may be somebody's already.
+fn unique_workers(check: &Check<'_>, report: &mut Report) {
+    let workers = &check.draft.workers;
+    for (number, worker) in workers.iter().enumerate() {
+        let name = &worker.name;
+        let is_taken = |other: &DraftWorker| other.name.value == name.value;
+        if workers[..number].iter().any(is_taken) {
+            let message = format!("another worker is called `{}` already", name.value);
+            report.add(name.place, message);
+        }
+    }
+}
+
+/// Triggers and `heal` have to know who is meant.
+fn entry_names(check: &Check<'_>, report: &mut Report) {
+    let mut before: Vec<&At<String>> = Vec::new();
+    let entries = &check.draft.timeline;
+    for name in entries.iter().filter_map(|entry| entry.name.as_ref()) {
+        let word = name.value.as_str();
+        let services = check.facts.map_or(&[][..], |facts| &facts.services);
+        if let Some(first) = before.iter().find(|known| known.value == word) {
+            let message = format!(
+                "another entry is called `{word}` (line {}); names are unique",
+                first.place.line
+            );
+            report.add(name.place, message);
+        } else if check.worker(word).is_some() {
+            let message = format!("`{word}` is a worker; call the entry something else");
+            report.add(name.place, message);
+        } else if services.iter().any(|service| service == word) {
+            let message =
+                format!("`{word}` is a service of the topology; call the entry something else");
+            report.add(name.place, message);
+        } else if RESERVED.contains(&word) || word == RESOURCE {
+            let message = format!("`{word}` means something else; call the entry otherwise");
+            report.add(name.place, message);
+        }
+        before.push(name);
+    }
+}
+
+fn file_name(draft: &Draft, file: &Path, report: &mut Report) {
+    let Some(name) = &draft.name else {
+        return;
+    };
+    let stem = file.file_stem().and_then(|stem| stem.to_str());
+    // A run keeps its scenario under one name for all, and that can be run again.
+    if stem.is_some_and(|stem| stem != name.value && stem != KEPT) {
+        let message = format!(
+            "the scenario is called `{}` and its file `{}`; give both one name",
+            name.value,
+            file.display()
+        );
+        report.add(name.place, message);
+    }
+}
+
+fn topology(check: &Check<'_>, all: &BTreeMap<String, TopologyFacts>, report: &mut Report) {
+    let Some(topology) = &check.draft.topology else {
+        return;
+    };
+    let Some(facts) = check.facts else {
+        let known = all.keys().map(String::as_str);
+        report.unknown(topology.place, "topology", &topology.value, known);
+        return;
+    };
+    lock::check_servers(check.draft, &topology.value, facts, report);
+    let services = || facts.services.iter().chain(&facts.templates);
+    for service in services().filter(|name| RESERVED.contains(&name.as_str())) {
+        let message = format!(
+            "the topology `{}` has a service `{service}`, which means something else in a timeline; call it otherwise there",
+            topology.value
+        );
+        report.add(topology.place, message);
+    }
+    for worker in &check.draft.workers {
+        let name = worker.copy_of.as_ref().unwrap_or(&worker.name.value);
+        if services().any(|service| service == name) && name != RESOURCE {
+            let message =
+                format!("`{name}` is a service of the topology; call the worker something else");
+            report.add(worker.name.place, message);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+use super::Check;
+use crate::model::Gate;
+use crate::scenario::draft::DraftWorker;
+use crate::yaml::Report;
+
+const MOST_ROUNDS: u32 = 100_000;
+
+pub fn check(check: &Check<'_>, report: &mut Report) {
+    for worker in &check.draft.workers {
+        worker_alone(check, worker, report);
+    }
+}
+
+fn worker_alone(check: &Check<'_>, worker: &DraftWorker, report: &mut Report) {
+    if let Some(key) = &worker.key {
+        let readable = !key.value.chars().any(char::is_control);
+        // HTTP clients fold `.` and `..` away.
+        let folded = key.value == "." || key.value == "..";
+        if key.value.is_empty() || key.value.len() > 256 || !readable || folded {
+            report.add(
+                key.place,
+                "a key is 1 to 256 bytes without control characters, and neither `.` nor `..`",
+            );
+        }
+    }
+    if let Some(rounds) = &worker.rounds
+        && !(1..=MOST_ROUNDS).contains(&rounds.value)
+    {
+        report.add(rounds.place, format!("rounds are 1 to {MOST_ROUNDS}"));
+    }
+    let gates = worker.gates.iter().flatten();
+    for gate in gates.filter(|gate| gate.value == Gate::BeforeLeave && worker.nested < 2) {
+        let message = format!(
+            "nobody comes to the gate `{}` without `nested: 2` or more",
+            gate.value
+        );
+        report.add(gate.place, message);
+    }
+    for wait in [&worker.work, &worker.pause].into_iter().flatten() {
+        check.fits_the_deadline(wait.place, wait.value, report);
+    }
+}

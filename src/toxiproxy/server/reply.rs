@@ -1,0 +1,78 @@
+//! How answers look, byte by byte as the original's clients know them.
+
+use super::refusal::Refusal;
+use crate::toxiproxy::{Toxic, ToxicProblem, toxic::WireToxic};
+use axum::http::{StatusCode, header};
+use axum::response::{Html, IntoResponse, Response};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+pub type Reply = Result<Response, Refusal>;
+
+pub fn json(status: StatusCode, body: &impl Serialize) -> Reply {
+    let body = serde_json::to_vec(body).map_err(Refusal::internal)?;
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    Ok((status, kind, body).into_response())
+}
+
+/// A line of text, as Go's `http.Error` sends it.
+pub fn text(status: StatusCode, line: &str) -> Response {
+    let headers = [
+        (header::CONTENT_TYPE, "text/plain; charset=utf-8"),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    ];
+    (status, headers, format!("{line}\n")).into_response()
+}
+
+pub fn timed_out() -> Response {
+    let page = "<html><head><title>Timeout</title></head><body><h1>Timeout</h1></body></html>";
+    (StatusCode::SERVICE_UNAVAILABLE, Html(page)).into_response()
+}
+
+/// An object. serde would take an array for one as well, and nobody means that.
+pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
+    from_object(first_value(body)?)
+}
+
+pub fn parse_all<T: DeserializeOwned>(body: &[u8]) -> Result<Vec<T>, Refusal> {
+    let objects: Vec<Object> = first_value(body)?;
+    objects.into_iter().map(from_object).collect()
+}
+
+/// In two steps, because each problem of a toxic has its own words.
+pub fn parse_toxic(body: &[u8]) -> Result<Toxic, Refusal> {
+    let wire: WireToxic = parse(body)?;
+    wire.try_into()
+        .map_err(|problem: ToxicProblem| problem.into())
+}
+
+type Object = serde_json::Map<String, serde_json::Value>;
+
+fn from_object<T: DeserializeOwned>(object: Object) -> Result<T, Refusal> {
+    serde_json::from_value(object.into()).map_err(Refusal::bad_body)
+}
+
+/// What comes behind it is of no interest, as it is to the original.
+fn first_value<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
+    if body.trim_ascii().is_empty() {
+        return Err(Refusal::bad_body("EOF"));
+    }
+    T::deserialize(&mut serde_json::Deserializer::from_slice(body)).map_err(Refusal::bad_body)
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        #[derive(Serialize)]
+        struct Body {
+            error: String,
+            status: u16,
+        }
+        let body = Body {
+            error: self.message,
+            status: self.status.as_u16(),
+        };
+        // Two plain fields always become JSON.
+        let line = serde_json::to_string(&body).unwrap_or_default();
+        text(self.status, &line)
+    }
+}

@@ -1,0 +1,224 @@
+//! Populate, reset, the config file, metrics and seeds.
+
+use super::super::{ConfigError, read_config};
+use super::api::{get, post};
+use super::*;
+use crate::toxiproxy::ProxyChange;
+use serde_json::json;
+
+#[tokio::test]
+async fn populate_keeps_what_is_the_same_and_replaces_what_is_not() {
+    let kit = Kit::new().await;
+    let (echo, p, mut client) = through_p(&kit).await;
+    kit.proxy("bystander", "127.0.0.1:9").await;
+    kit.add(Stream::Upstream, ToxicKind::Noop).await;
+    let same = NewProxy {
+        listen: p.listen.replace("127.0.0.1", "localhost"),
+        enabled: false,
+        ..new_proxy("p", &echo.address)
+    };
+    let wanted = [same.clone(), new_proxy("q", "127.0.0.1:9")];
+    let made = kit.client.populate(&wanted).await.unwrap();
+    assert_eq!(made.len(), 2);
+    assert_eq!(
+        (made[0].enabled, made[0].toxics.len()),
+        (true, 1),
+        "left as it is"
+    );
+    assert_eq!(made[1].name, "q");
+    ping(&mut client).await;
+    assert_eq!(kit.client.proxies().await.unwrap().len(), 3);
+    let other = NewProxy {
+        upstream: "127.0.0.1:9".into(),
+        enabled: true,
+        ..same
+    };
+    let made = kit.client.populate(&[other]).await.unwrap();
+    assert_eq!(
+        (made[0].listen.as_str(), made[0].toxics.len()),
+        (p.listen.as_str(), 0)
+    );
+    end_of(&mut client).await;
+}
+
+#[tokio::test]
+async fn populate_validates_everything_before_it_does_anything() {
+    let kit = Kit::new().await;
+    let good = json!({"name": "a", "listen": "127.0.0.1:0", "upstream": "127.0.0.1:9"});
+    for (bad, message) in [
+        (
+            json!({"upstream": "x:1"}),
+            "missing required field: name at proxy 2",
+        ),
+        (
+            json!({"name": "b"}),
+            "missing required field: upstream at proxy 2",
+        ),
+    ] {
+        let answer = post(&kit, "/populate", &json!([good, bad]).to_string()).await;
+        assert_eq!(
+            (answer.status, answer.kind.as_str()),
+            (400, "application/json")
+        );
+        let body = json!({"error": message, "status": 400, "proxies": null});
+        assert_eq!(answer.json(), body);
+    }
+    let answer = post(&kit, "/populate", "{}").await;
+    let error = answer.json()["error"].as_str().expect("text").to_owned();
+    assert!(
+        answer.status == 400 && error.starts_with("bad request body: "),
+        "{error}"
+    );
+    assert_eq!(get(&kit, "/proxies").await.body, "{}");
+}
+
+#[tokio::test]
+async fn populate_tells_what_it_made_before_one_failed_and_ignores_toxics() {
+    let kit = Kit::new().await;
+    let body = json!([
+        {"name": "a", "listen": "127.0.0.1:0", "upstream": "127.0.0.1:9", "toxics": [{"type": "noop"}]},
+        {"name": "b", "listen": "no.such.host.invalid:1", "upstream": "127.0.0.1:9"},
+        {"name": "c", "listen": "127.0.0.1:0", "upstream": "127.0.0.1:9"},
+    ]);
+    let answer = post(&kit, "/populate", &body.to_string()).await;
+    assert_eq!(
+        (answer.status, &answer.json()["status"]),
+        (500, &json!(500))
+    );
+    assert_eq!(answer.json()["proxies"][0]["name"], "a");
+    assert_eq!(answer.json()["proxies"][0]["toxics"], json!([]));
+    assert_eq!(kit.client.proxies().await.unwrap().len(), 1);
+    assert_eq!(
+        post(&kit, "/populate", "[]").await.body,
+        r#"{"proxies":[]}"#
+    );
+}
+
+#[tokio::test]
+async fn reset_enables_every_proxy_and_removes_every_toxic() {
+    let kit = Kit::new().await;
+    let (_echo, p, mut client) = through_p(&kit).await;
+    let q = kit.proxy("q", "127.0.0.1:9").await;
+    let disabled = ProxyChange {
+        enabled: Some(false),
+        ..ProxyChange::default()
+    };
+    kit.client.update("q", &disabled).await.unwrap();
+    kit.add(Stream::Upstream, ToxicKind::Bandwidth { rate_kb_per_s: 0 })
+        .await;
+    client.write_all(b"held").await.unwrap();
+    kit.client.reset().await.unwrap();
+    assert_eq!(read_text(&mut client, 4).await, "held");
+    let proxies = kit.client.proxies().await.unwrap();
+    assert_eq!(proxies, [("p".into(), p), ("q".into(), q)].into());
+}
+
+#[tokio::test]
+async fn a_config_may_have_toxics() {
+    let echo = echo("").await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.json");
+    let config = json!([
+        {"name": "p", "listen": "127.0.0.1:0", "upstream": echo.address,
+         "toxics": [{"type": "latency", "attributes": {"latency": 100}}]},
+        {"name": "off", "listen": "127.0.0.1:0", "upstream": "127.0.0.1:9", "enabled": false},
+    ]);
+    std::fs::write(&file, config.to_string()).unwrap();
+    let kit = Kit::with(Settings {
+        proxies: read_config(&file).unwrap(),
+        ..Settings::default()
+    });
+    let kit = kit.await;
+    let proxies = kit.client.proxies().await.unwrap();
+    assert_eq!(proxies["p"].toxics[0].name, "latency_downstream");
+    assert!(!proxies["off"].enabled);
+    let start = tokio::time::Instant::now();
+    ping(&mut connect(&proxies["p"]).await).await;
+    assert!(start.elapsed() >= Duration::from_millis(100));
+}
+
+#[tokio::test]
+async fn a_config_that_is_wrong_says_what_and_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.json");
+    let error = read_config(&file).unwrap_err();
+    assert!(matches!(error, ConfigError::Unreadable { .. }), "{error}");
+    std::fs::write(
+        &file,
+        "[{\"name\":\"p\",\n\"toxics\":[{\"type\":\"nope\"}]}]",
+    )
+    .unwrap();
+    let told = read_config(&file).unwrap_err().to_string();
+    assert!(
+        told.contains("config.json") && told.contains("invalid toxic type"),
+        "{told}"
+    );
+    std::fs::write(&file, "[{\"name\":\"p\"}]").unwrap();
+    let opened = open(Settings {
+        proxies: read_config(&file).unwrap(),
+        log: LogLevel::Off,
+        ..Settings::default()
+    });
+    let told = opened.await.err().expect("no upstream").to_string();
+    assert!(told.contains("missing required field: upstream"), "{told}");
+}
+
+#[tokio::test]
+async fn metrics_count_bytes_where_they_are_asked_for() {
+    let kit = Kit::with(Settings {
+        proxy_metrics: true,
+        ..Settings::default()
+    });
+    let kit = kit.await;
+    let (echo, proxy, _client) = through_p(&kit).await;
+    let text = get(&kit, "/metrics").await.body;
+    for what in ["received", "sent"] {
+        for stream in Stream::ALL {
+            let line = format!(
+                "toxiproxy_proxy_{what}_bytes_total{{direction=\"{stream}\",proxy=\"p\",listener=\"{}\",upstream=\"{}\"}} 4\n",
+                proxy.listen, echo.address
+            );
+            assert!(text.contains(&line), "{line} is not in {text}");
+        }
+    }
+    assert!(!text.contains("tokio_alive_tasks"));
+    let kit = Kit::with(Settings {
+        runtime_metrics: true,
+        ..Settings::default()
+    });
+    let text = get(&kit.await, "/metrics").await.body;
+    assert!(text.contains("tokio_alive_tasks") && !text.contains("toxiproxy_proxy"));
+}
+
+/// Which of the first connections are closed by a toxic of half of them.
+async fn victims(seed: u64) -> Vec<bool> {
+    let kit = Kit::with(Settings {
+        seed: Some(seed),
+        ..Settings::default()
+    });
+    let kit = kit.await;
+    let echo = echo("").await;
+    let proxy = kit.proxy("p", &echo.address).await;
+    let toxic = Toxic {
+        toxicity: 0.5,
+        ..Toxic::new(Stream::Upstream, ToxicKind::LimitData { bytes: 0 })
+    };
+    kit.client.add_toxic("p", &toxic).await.unwrap();
+    let mut victims = Vec::new();
+    for _ in 0..32 {
+        let mut client = connect(&proxy).await;
+        client.write_all(b"x").await.unwrap();
+        let mut byte = [0];
+        let read = timeout(SOON, client.read(&mut byte)).await.expect("an end");
+        victims.push(read.map_or(true, |read| read == 0));
+    }
+    victims
+}
+
+#[tokio::test]
+async fn the_same_seed_has_the_same_victims() {
+    let once = victims(7).await;
+    assert_eq!(once, victims(7).await);
+    assert_ne!(once, victims(8).await);
+    assert!(once.contains(&true) && once.contains(&false), "{once:?}");
+}

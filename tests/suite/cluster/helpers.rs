@@ -1,0 +1,112 @@
+use super::*;
+use crate::support::*;
+use fencepost::cluster::{ConsoleLine, Signal};
+
+const NET_ADMIN: u32 = 12;
+const SYS_PTRACE: u32 = 19;
+
+#[tokio::test]
+async fn a_helper_sees_what_its_node_sees_and_may_do_no_more_than_it_has_to() {
+    let Some(cluster) = own_cluster("helpers").await else {
+        return;
+    };
+    bring_up(&*cluster, &script("a", "exec sleep 1000")).await;
+    let run = async |shares: Shared, script: &str| {
+        let helper = helper("beside", "a", shares, script);
+        cluster.run_helper(&helper).await.unwrap()
+    };
+    let node = cluster.inner_address("a").await.unwrap().to_string();
+    for shares in [Shared::Network, Shared::NetworkWithFilters] {
+        let seen = run(shares, "hostname -I; hostname").await;
+        assert_eq!(seen.split_whitespace().collect::<Vec<_>>(), [&node, "a"]);
+    }
+    let seen = run(Shared::Processes, "tr '\\0' ' ' < /proc/1/cmdline").await;
+    assert_eq!(seen, "sleep 1000 ");
+    // Only whoever may trace a process can open its memory.
+    run(Shared::Processes, "exec 3<> /proc/1/mem").await;
+    let seen = run(Shared::Processes, "ls /sys/class/net").await;
+    assert_eq!(seen, "lo\n");
+
+    for (shares, filters, traces) in [
+        (Shared::Network, false, false),
+        (Shared::NetworkWithFilters, true, false),
+        (Shared::Processes, false, true),
+    ] {
+        let mask = run(shares, "grep CapEff /proc/self/status | cut -f2").await;
+        let mask = u64::from_str_radix(mask.trim(), 16).unwrap();
+        let may = |capability: u32| mask & (1 << capability) != 0;
+        assert_eq!(may(NET_ADMIN), filters, "{shares:?}");
+        assert_eq!(may(SYS_PTRACE), traces, "{shares:?}");
+    }
+    assert_eq!(cluster.containers(), [cluster.container("a")]);
+    // A frozen node does not hold up those beside it.
+    cluster.freeze("a").await.unwrap();
+    run(Shared::Network, "true").await;
+    run(Shared::Processes, "true").await;
+    cluster.remove().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_helper_that_fails_is_told_with_its_last_lines_and_leaves_nothing() {
+    let Some(cluster) = own_cluster("failing-helper").await else {
+        return;
+    };
+    bring_up(&*cluster, &script("a", "exec sleep 1000")).await;
+    let failing = "echo one; echo two >&2; exit 3";
+    for _ in 0..2 {
+        let error = seen_from(&*cluster, "a", failing).await.unwrap_err();
+        let command = format!("could not run `bash -c {failing}` beside a: exit code 3");
+        for part in [command.as_str(), "\n    one", "\n    two"] {
+            assert!(error.contains(part), "{error}");
+        }
+        assert_eq!(cluster.containers(), [cluster.container("a")]);
+    }
+    // Beside a node that has ended there is nothing to see.
+    cluster.signal("a", Signal::Kill).await.unwrap();
+    cluster.await_end("a").await.unwrap();
+    seen_from(&*cluster, "a", "true").await.unwrap_err();
+    let held = helper("held", "a", Shared::Processes, "cat");
+    assert!(cluster.start_helper(&held).await.is_err());
+    assert_eq!(cluster.containers(), [cluster.container("a")]);
+    cluster.remove().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_helper_in_our_hands_ends_with_them() {
+    let Some(cluster) = own_cluster("held-helper").await else {
+        return;
+    };
+    bring_up(&*cluster, &script("a", "exec sleep 1000")).await;
+    let echo = helper("echo", "a", Shared::Processes, "echo up >&2; exec cat");
+    let mut console = cluster.start_helper(&echo).await.unwrap();
+    let up = console.lines.recv().await;
+    assert_eq!(up, Some(ConsoleLine::Err("up".to_owned())));
+    console.stdin.say("hello").await.unwrap();
+    let hello = console.lines.recv().await;
+    assert_eq!(hello, Some(ConsoleLine::Out("hello".to_owned())));
+    assert!(cluster.state("echo").await.unwrap().running);
+    drop(console);
+    cluster.await_end("echo").await.unwrap();
+    cluster.discard("echo").await.unwrap();
+    assert_eq!(cluster.containers(), [cluster.container("a")]);
+    cluster.remove().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_helper_that_nobody_waits_for_is_removed_all_the_same() {
+    let Some(cluster) = own_cluster("left-helper").await else {
+        return;
+    };
+    bring_up(&*cluster, &script("a", "exec sleep 1000")).await;
+    let events = Events::watch();
+    let slow = helper("slow", "a", Shared::Network, "sleep 2");
+    tokio::select! {
+        biased;
+        ran = cluster.run_helper(&slow) => panic!("{ran:?}"),
+        () = tokio::task::yield_now() => {}
+    }
+    // The container comes about although its future is gone.
+    events.await_container("start", std::process::id());
+    cluster.remove().await.unwrap();
+    assert_eq!(cluster.containers(), [""; 0]);
+}

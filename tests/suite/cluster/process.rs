@@ -1,0 +1,191 @@
+use super::*;
+use crate::support::*;
+use fencepost::cluster::docker::DockerRuntime;
+use fencepost::cluster::{Owner, Runtime, Signal};
+
+#[tokio::test]
+async fn a_state_tells_each_life_from_the_others() {
+    let Some(cluster) = own_cluster("lives").await else {
+        return;
+    };
+    let mut node = script("a", "");
+    node.command = ["sleep", "1000"].map(str::to_owned).into();
+    cluster.create_node(&node).await.unwrap();
+    let state = cluster.state("a").await.unwrap();
+    assert!(!state.running && state.exit_code.is_none(), "{state:?}");
+
+    cluster.start(&node).await.unwrap();
+    let first = cluster.state("a").await.unwrap();
+    assert!(first.running && !first.frozen, "{first:?}");
+    assert_eq!(first.exit_code, None);
+    let own_root = nix::unistd::geteuid().is_root();
+    assert_eq!(first.local_pid.is_some(), own_root, "{first:?}");
+    if let Some(pid) = first.local_pid {
+        let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+        assert_eq!(command, "sleep\x001000\x00");
+    }
+
+    cluster.signal("a", Signal::Kill).await.unwrap();
+    cluster.await_end("a").await.unwrap();
+    let ended = cluster.state("a").await.unwrap();
+    assert!(!ended.running && ended.local_pid.is_none(), "{ended:?}");
+    assert_eq!(ended.exit_code, Some(137));
+
+    cluster.start(&node).await.unwrap();
+    let second = cluster.state("a").await.unwrap();
+    assert!(second.running && second.exit_code.is_none(), "{second:?}");
+    assert_ne!(second.started_at, first.started_at);
+
+    cluster.discard("a").await.unwrap();
+    cluster
+        .await_end("a")
+        .await
+        .expect("what is gone has ended");
+    assert!(cluster.state("a").await.is_err());
+    cluster.remove().await.unwrap();
+}
+
+#[tokio::test]
+async fn only_what_the_present_life_says_counts() {
+    let Some(cluster) = own_cluster("said").await else {
+        return;
+    };
+    let slow = "[ -e /life ] && sleep 1; touch /life; echo it is ready; exec sleep 1000";
+    let mut node = script("slow", slow);
+    node.ready = Some("is ready".to_owned());
+    bring_up(&*cluster, &node).await;
+    cluster.signal("slow", Signal::Kill).await.unwrap();
+    cluster.await_end("slow").await.unwrap();
+    bring_back(&*cluster, &node).await;
+    let log = cluster.logs("slow").await.unwrap();
+    assert_eq!(log, "it is ready\nit is ready\n");
+    cluster.remove().await.unwrap();
+}
+
+/// Some of these speak before the engine has noted that they were started.
+#[tokio::test]
+async fn what_is_said_at_once_is_heard_in_every_life() {
+    let Some(cluster) = own_cluster("at-once").await else {
+        return;
+    };
+    let mut node = script("quick", "echo quick; exec sleep 1000");
+    node.ready = Some("quick".to_owned());
+    cluster.create_node(&node).await.unwrap();
+    for life in 1..=8 {
+        bring_back(&*cluster, &node).await;
+        let log = cluster.logs("quick").await.unwrap();
+        assert_eq!(log.lines().count(), life);
+        cluster.signal("quick", Signal::Kill).await.unwrap();
+        cluster.await_end("quick").await.unwrap();
+    }
+    let ended = cluster.await_said("quick", "quicker").await.unwrap_err();
+    assert!(ended.to_string().contains("its process ended"), "{ended}");
+    cluster.remove().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_frozen_node_stands_still_until_it_is_thawed() {
+    let Some(cluster) = own_cluster("frozen").await else {
+        return;
+    };
+    bring_up(&*cluster, &redis("redis")).await;
+    let address = cluster.address("redis", 6379).await.unwrap();
+    for _ in 0..2 {
+        cluster.freeze("redis").await.unwrap();
+    }
+    let state = cluster.state("redis").await.unwrap();
+    assert!(state.running && state.frozen, "{state:?}");
+    assert!(!answers(address, SHORT));
+    // A signal does not wake it.
+    cluster.signal("redis", Signal::Continue).await.unwrap();
+    assert!(!answers(address, SHORT));
+    for _ in 0..2 {
+        cluster.thaw("redis").await.unwrap();
+    }
+    assert!(answers(address, LONG));
+    assert!(!cluster.state("redis").await.unwrap().frozen);
+
+    cluster.freeze("redis").await.unwrap();
+    cluster.signal("redis", Signal::Kill).await.unwrap();
+    cluster.await_end("redis").await.unwrap();
+    cluster
+        .thaw("redis")
+        .await
+        .expect("what has ended is not frozen");
+    assert!(cluster.freeze("redis").await.is_err());
+    assert!(cluster.thaw("nobody").await.is_err());
+    cluster.remove().await.unwrap();
+}
+
+#[tokio::test]
+async fn what_is_discarded_comes_back_empty() {
+    let Some(cluster) = own_cluster("discarded").await else {
+        return;
+    };
+    let node = script(
+        "a",
+        "cat /data; echo kept > /data; echo up; exec sleep 1000",
+    );
+    let life = async |said: &str| {
+        cluster.start(&node).await.unwrap();
+        cluster.await_said("a", "up").await.unwrap();
+        let log = cluster.logs("a").await.unwrap();
+        assert!(log.ends_with(said), "{log}");
+    };
+    cluster.create_node(&node).await.unwrap();
+    life("No such file or directory\nup\n").await;
+    cluster.signal("a", Signal::Kill).await.unwrap();
+    cluster.await_end("a").await.unwrap();
+    life("kept\nup\n").await;
+    for freezes in [false, true] {
+        if freezes {
+            cluster.freeze("a").await.unwrap();
+        }
+        // Two at once: it is gone when either says so. And gone is fine.
+        let discarded = async || {
+            cluster.discard("a").await.unwrap();
+            assert_eq!(cluster.containers(), [""; 0]);
+        };
+        tokio::join!(discarded(), discarded());
+        discarded().await;
+        cluster.create_node(&node).await.unwrap();
+        life("No such file or directory\nup\n").await;
+        let log = cluster.logs("a").await.unwrap();
+        assert!(!log.contains("kept"), "{log}");
+    }
+    cluster.remove().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_run_with_frozen_nodes_is_removed() {
+    let Some(cluster) = own_cluster("frozen-run").await else {
+        return;
+    };
+    for name in ["a", "b"] {
+        bring_up(&*cluster, &script(name, "exec sleep 1000")).await;
+    }
+    cluster.freeze("a").await.unwrap();
+    cluster.signal("b", Signal::Stop).await.unwrap();
+    cluster.freeze("b").await.unwrap();
+    cluster.remove().await.unwrap();
+    assert_eq!(cluster.containers(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_sweep_takes_what_a_dead_run_left_frozen() {
+    let Some(_turn) = docker_alone() else { return };
+    let name = format!("test-frozen-leftover-{}", std::process::id());
+    // The same process id with another start time: certainly dead.
+    let owner = Owner::current().to_label();
+    let (process, _) = owner.rsplit_once('/').unwrap();
+    let owner = format!("fencepost.owner={process}/1");
+    let run = ["run", "-d", "--name", &name, "--label", &owner, IMAGE];
+    docker_ok(&[&run[..], &["sleep", "1000"]].concat());
+    docker_ok(&["pause", &name]);
+    let runtime = DockerRuntime::connect().await.unwrap();
+    let removed = runtime.sweep().await;
+    let left = docker_ok(&["ps", "-a", "-q", "--filter", &format!("name={name}")]);
+    docker(&["rm", "-f", &name]);
+    assert!(removed.unwrap().removed.contains(&name));
+    assert_eq!(left, "");
+}

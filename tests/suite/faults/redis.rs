@@ -1,0 +1,190 @@
+use super::playground::{Hand, Playground};
+use fencepost::model::{
+    ClockName, Fault, FaultKind, LinkEffect, LinkFault, LinkPattern, LinkScope, Streams,
+    ToxicEffect,
+};
+
+const REDIS: &str = "redis";
+
+#[tokio::test]
+async fn every_fault_bites_and_heals() {
+    let Some(playground) = Playground::start("redis-durable", Hand::Strikes).await else {
+        return;
+    };
+    for fault in faults() {
+        playground.bites_and_heals(&fault).await;
+    }
+}
+
+#[tokio::test]
+async fn no_fault_counts_that_was_only_asked_for() {
+    let Some(playground) = Playground::start("redis-durable", Hand::OnlyPretends).await else {
+        return;
+    };
+    for fault in faults() {
+        playground.is_not_taken_in(&fault).await;
+    }
+}
+
+/// All that a Redis and the links to it can meet with.
+fn faults() -> Vec<Fault> {
+    let node = REDIS.to_owned();
+    let longer_than = None;
+    let skew = |clock, by_ms| Fault::Skew {
+        node: REDIS.to_owned(),
+        clock,
+        by_ms,
+    };
+    let mut faults = vec![
+        Fault::Pause {
+            node: node.clone(),
+            longer_than,
+        },
+        Fault::Freeze {
+            node: node.clone(),
+            longer_than,
+        },
+        Fault::Freeze {
+            node: "a".to_owned(),
+            longer_than,
+        },
+        Fault::Disconnect { node: node.clone() },
+        Fault::Disconnect {
+            node: "a".to_owned(),
+        },
+        loss(REDIS, 100),
+        loss("a", 30),
+        skew(ClockName::Realtime, 15_000),
+        skew(ClockName::Realtime, -60_000),
+        Fault::Skew {
+            node: "resource".to_owned(),
+            clock: ClockName::Realtime,
+            by_ms: 5_000,
+        },
+        Fault::Drift {
+            node: node.clone(),
+            clock: ClockName::Realtime,
+            ppm: 50_000,
+        },
+        Fault::Kill { node: node.clone() },
+        Fault::Restart { node: node.clone() },
+        Fault::Restart {
+            node: "resource".to_owned(),
+        },
+        Fault::RestartEmpty { node },
+    ];
+    // Last, because after everything else a link still has to lead through its proxy.
+    faults.extend(link_faults());
+    faults
+}
+
+fn link_faults() -> Vec<Fault> {
+    let both = Streams::Both;
+    let lost = ToxicEffect::Timeout { timeout_ms: 0 };
+    let held = ToxicEffect::Bandwidth { rate_kb_per_s: 0 };
+    let slow = ToxicEffect::Bandwidth { rate_kb_per_s: 20 };
+    let late = ToxicEffect::Latency {
+        latency_ms: 200,
+        jitter_ms: 50,
+    };
+    let reset = ToxicEffect::ResetPeer { timeout_ms: 0 };
+    let sliced = ToxicEffect::Slicer {
+        average_size: 50,
+        size_variation: 10,
+        delay_us: 10_000,
+    };
+    let cut_short = ToxicEffect::LimitData { bytes: 100 };
+    let groups = vec![vec!["a".to_owned()], vec!["b".to_owned(), REDIS.to_owned()]];
+    vec![
+        links(
+            FaultKind::Partition,
+            LinkScope::Between(groups),
+            toxic(lost, both),
+        ),
+        links(
+            FaultKind::Isolate,
+            LinkScope::Around(REDIS.to_owned()),
+            LinkEffect::Refuse,
+        ),
+        links(FaultKind::Refuse, from_to("a", REDIS), LinkEffect::Refuse),
+        links(FaultKind::Blackhole, from_to("a", REDIS), toxic(lost, both)),
+        links(
+            FaultKind::OneWay,
+            from_to("a", REDIS),
+            toxic(lost, Streams::Data),
+        ),
+        links(
+            FaultKind::OneWay,
+            from_to(REDIS, "a"),
+            toxic(lost, Streams::Data),
+        ),
+        links(
+            FaultKind::Stall,
+            from_to("a", REDIS),
+            toxic(held, Streams::Data),
+        ),
+        links(FaultKind::Reset, from_to("a", REDIS), toxic(reset, both)),
+        links(
+            FaultKind::Latency,
+            from_to("a", "resource"),
+            toxic(late, Streams::Data),
+        ),
+        links(
+            FaultKind::Bandwidth,
+            from_to("a", REDIS),
+            toxic(slow, Streams::Data),
+        ),
+        links(
+            FaultKind::Bandwidth,
+            from_to("resource", "a"),
+            toxic(slow, Streams::Data),
+        ),
+        links(
+            FaultKind::Toxic,
+            from_to("a", REDIS),
+            toxic(sliced, Streams::Data),
+        ),
+        links(
+            FaultKind::Toxic,
+            from_to("a", REDIS),
+            toxic(cut_short, Streams::Data),
+        ),
+        links(
+            FaultKind::Toxic,
+            from_to("a", REDIS),
+            LinkEffect::Toxic {
+                toxic: lost,
+                streams: both,
+                toxicity: 0.5,
+            },
+        ),
+    ]
+}
+
+fn loss(node: &str, percent: u8) -> Fault {
+    let node = node.to_owned();
+    Fault::Loss { node, percent }
+}
+
+pub fn links(kind: FaultKind, scope: LinkScope, effect: LinkEffect) -> Fault {
+    Fault::Links(LinkFault {
+        kind,
+        scope,
+        effect,
+    })
+}
+
+pub fn from_to(from: &str, to: &str) -> LinkScope {
+    LinkScope::Matching(vec![LinkPattern {
+        from: Some(from.to_owned()),
+        to: Some(to.to_owned()),
+    }])
+}
+
+pub fn toxic(toxic: ToxicEffect, streams: Streams) -> LinkEffect {
+    LinkEffect::Toxic {
+        toxic,
+        streams,
+        toxicity: 1.0,
+    }
+}

@@ -1,0 +1,34 @@
+use super::playground::{Hand, Playground};
+use super::redis::{from_to, links, toxic};
+use fencepost::model::{Fault, FaultKind, Streams, ToxicEffect};
+
+#[tokio::test]
+async fn a_replica_behind_a_cut_link_becomes_the_primary() {
+    let Some(playground) = Playground::start("redis-replica", Hand::Strikes).await else {
+        return;
+    };
+    let held = ToxicEffect::Bandwidth { rate_kb_per_s: 0 };
+    let stall = links(
+        FaultKind::Stall,
+        from_to("redis", "redis-replica"),
+        toxic(held, Streams::Data),
+    );
+    playground.bites_and_heals(&stall).await;
+    playground.bites_and_heals(&promote()).await;
+    let (nemesis, _) = playground.nemesis();
+    let again = nemesis.inject(&promote(), None, None).await;
+    assert!(again.unwrap_err().contains("a primary already"));
+}
+
+#[tokio::test]
+async fn a_promotion_that_was_only_asked_for_does_not_count() {
+    let Some(playground) = Playground::start("redis-replica", Hand::OnlyPretends).await else {
+        return;
+    };
+    playground.is_not_taken_in(&promote()).await;
+}
+
+fn promote() -> Fault {
+    let node = "redis-replica".to_owned();
+    Fault::Promote { node }
+}

@@ -1,0 +1,157 @@
+//! The worker in another language, in its own image and on its own: it speaks
+//! the worker protocol as our own does.
+
+use crate::support::*;
+use fencepost::cluster::docker::DockerRuntime;
+use fencepost::cluster::{Console, ConsoleLine, Image, NodeSpec, Runtime, Topology};
+use fencepost::cluster::{start_services, topology::Service};
+use fencepost::model::{Event, EventKind, Gate, ReleaseOutcome};
+use std::time::Duration;
+use tokio::time::timeout;
+
+const EXAMPLE: &str = "examples/redis-py-worker";
+const IMAGE: &str = "fencepost/examples/redis-py-worker:latest";
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[tokio::test]
+async fn a_worker_in_python_speaks_the_protocol() {
+    let Some(cluster) = own_cluster("redis-py").await else {
+        return;
+    };
+    let image = Image::named(EXAMPLE, &project());
+    assert_eq!(image.name, IMAGE);
+    let runtime = DockerRuntime::connect().await.unwrap();
+    runtime.prepare(&[image], &Silent).await.unwrap();
+    let topology = Topology::load(&project().join("compose/redis.yml")).unwrap();
+    let services = topology.started().map(|(name, service)| service.node(name));
+    let services: Vec<NodeSpec> = services.collect();
+    start_services(&*cluster, &services).await.unwrap();
+    let start = async |name: &str, settings: &[(&str, &str)]| {
+        let node = worker(&topology.workers[0].service, name, settings);
+        cluster.start_attached(&node).await.unwrap()
+    };
+
+    plays_a_round(start("a", &[("FENCEPOST_GATES", "start,before_write")]).await).await;
+
+    let mut late = start("late", &[("FENCEPOST_GATES", "before_release")]).await;
+    told_until(&mut late, "at_gate").await;
+    docker_ok(&["exec", &cluster.container("redis"), "redis-cli", "flushall"]);
+    go(&mut late, Gate::BeforeRelease, 1).await;
+    let told = told_until(&mut late, "done").await;
+    let outcome = ReleaseOutcome::Expired;
+    assert!(matches!(&told[1], EventKind::Released { outcome: o, .. } if *o == outcome));
+
+    let mut orphan = start("orphan", &[("FENCEPOST_GATES", "start")]).await;
+    told_until(&mut orphan, "at_gate").await;
+    drop(orphan);
+    cluster.await_end("orphan").await.unwrap();
+
+    let mut terminated = start("terminated", &[("FENCEPOST_GATES", "start")]).await;
+    told_until(&mut terminated, "at_gate").await;
+    docker_ok(&["kill", "-s", "TERM", &cluster.container("terminated")]);
+    rest(terminated.lines).await;
+
+    let refusing = start("refusing", &[("FENCEPOST_RENEW", "true")]).await;
+    let said = rest(refusing.lines).await;
+    assert!(said.contains("FENCEPOST_RENEW"), "{said}");
+    cluster.remove().await.unwrap();
+}
+
+/// The mandatory experiment with redis-py's own lock in the place of ours.
+#[test]
+fn a_pause_is_too_long_for_redis_py_as_well() {
+    let Some(_turn) = docker_alone() else { return };
+    let results = fresh_folder("redis-py");
+    let setting = format!("worker.image={EXAMPLE}");
+    let folder = results.to_str().expect("a readable path");
+    let ended = fencepost(&[
+        "run",
+        "pause-gt-ttl",
+        "--set",
+        &setting,
+        "--results",
+        folder,
+    ]);
+    ended.expect_code(0).expect_said(&[
+        "the resource accepts a's write with token 1, although 1 < 2",
+        "409 stale fencing token: seen 2, got 1",
+        &format!("with {setting}"),
+    ]);
+    // Years later, too, without the folder that it was made from.
+    let latest = results.join("pause-gt-ttl/latest");
+    let again = offline(&["check", latest.to_str().expect("a readable path")]);
+    again.expect_code(0).expect_said(&["the same as recorded"]);
+}
+
+async fn plays_a_round(mut worker: Console) {
+    told_until(&mut worker, "at_gate").await;
+    worker.stdin.say(r#"{"tell":"clock"}"#).await.unwrap();
+    let told = told_until(&mut worker, "clock").await;
+    let EventKind::Clock { monotonic_ns, .. } = told[0] else {
+        panic!("{told:?}");
+    };
+    assert!(monotonic_ns > 0);
+    go(&mut worker, Gate::Start, 0).await;
+    let told = told_until(&mut worker, "at_gate").await;
+    assert_eq!(names(&told), ["acquiring", "acquired", "at_gate"]);
+    go(&mut worker, Gate::BeforeWrite, 1).await;
+    let told = told_until(&mut worker, "done").await;
+    assert_eq!(
+        names(&told),
+        ["writing", "write_accepted", "releasing", "released", "done"]
+    );
+    assert_eq!(told.last(), Some(&EventKind::Done { rounds: 1 }));
+    rest(worker.lines).await;
+}
+
+fn worker(template: &Service, name: &str, settings: &[(&str, &str)]) -> NodeSpec {
+    let mut node = template.node(name);
+    node.image = IMAGE.to_owned();
+    for (setting, value) in settings {
+        let (setting, value) = (setting.to_string(), value.to_string());
+        node.environment.insert(setting, value);
+    }
+    node
+}
+
+async fn go(worker: &mut Console, gate: Gate, round: u32) {
+    let line = format!(r#"{{"go":"{gate}","round":{round}}}"#);
+    worker.stdin.say(&line).await.unwrap();
+}
+
+/// Every line has to be an event that the harness understands, up to this one.
+async fn told_until(worker: &mut Console, name: &str) -> Vec<EventKind> {
+    let mut told = Vec::new();
+    let telling = async {
+        while let Some(line) = worker.lines.recv().await {
+            let ConsoleLine::Out(line) = line else {
+                panic!("{line:?}");
+            };
+            let event: Event = serde_json::from_str(&line).expect(&line);
+            told.push(event.kind);
+            if told.last().is_some_and(|kind| kind.name() == name) {
+                return;
+            }
+        }
+        panic!("it ended before it said {name}");
+    };
+    let came = timeout(PATIENCE, telling).await;
+    assert!(came.is_ok(), "{name} did not come: {told:?}");
+    told
+}
+
+/// Whatever it still says, until it ends.
+async fn rest(mut lines: tokio::sync::mpsc::Receiver<ConsoleLine>) -> String {
+    let mut said = String::new();
+    let saying = async {
+        while let Some(ConsoleLine::Out(line) | ConsoleLine::Err(line)) = lines.recv().await {
+            said += &line;
+        }
+    };
+    timeout(PATIENCE, saying).await.expect("it ends");
+    said
+}
+
+fn names(told: &[EventKind]) -> Vec<&'static str> {
+    told.iter().map(EventKind::name).collect()
+}

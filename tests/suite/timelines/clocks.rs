@@ -1,0 +1,69 @@
+use super::*;
+
+#[test]
+fn a_worker_tells_its_own_clocks() {
+    let Some(_turn) = docker_alone() else { return };
+    let body = "\
+workers:
+  a: { key: k, gate: before_write }
+timeline:
+  - when: a.at_gate
+    do:
+      - { skew: a, by: -15s, for: 100ms }
+      - { skew: a, by: 2s, clock: monotonic, for: 100ms }
+      - { drift: a, ppm: 50000, clock: monotonic }
+cases:
+  fenced: { fence: on, expect: { violations: 0, accepted_writes: 1 } }
+";
+    let lock = "{ backend: redis, ttl: 30s }";
+    let tried = Tried::new("skewed-worker", "redis", lock, body);
+    tried.run(&[]).expect_code(0);
+    let seen = |row: &&Value| row["stage"] == "observed";
+    let faults = tried.faults("fenced");
+    let seen: Vec<&str> = faults
+        .iter()
+        .filter(seen)
+        .filter_map(|row| row["detail"].as_str())
+        .collect();
+    assert!(seen[0].contains("realtime clock moved by -1"), "{seen:?}");
+    assert!(seen[1].contains("monotonic clock moved by +2"), "{seen:?}");
+}
+
+#[test]
+fn what_cannot_be_read_back_is_said_before_anything_runs() {
+    let Some(_turn) = docker_alone() else { return };
+    let body = "\
+workers:
+  a: { key: k, gate: before_write }
+timeline:
+  - { when: a.at_gate, do: { skew: redis, by: 15s, clock: monotonic } }
+cases:
+  fenced: { fence: on, expect: { violations: 0 } }
+";
+    let lock = "{ backend: redis, ttl: 2s }";
+    let tried = Tried::new("unreadable-clock", "redis", lock, body);
+    let ended = tried.run(&[]).expect_code(2);
+    ended.expect_said(&["cannot be done here: skew of redis: nothing of it shows its monotonic"]);
+    let history = rows(&tried.case("fenced").join("history.jsonl"));
+    assert!(history.is_empty(), "{history:?}");
+}
+
+#[test]
+fn a_skew_of_what_stands_still_is_refused_at_run_time() {
+    let Some(_turn) = docker_alone() else { return };
+    let body = "\
+workers:
+  a: { key: k, gate: before_write }
+  b: { key: k2, start: redis.paused, gate: after_acquire }
+timeline:
+  - { when: a.at_gate, do: { pause: redis, for: 5s } }
+  - { when: a.at_gate, after: 1s, do: { skew: redis, by: 15s } }
+cases:
+  fenced: { fence: on, expect: { violations: 0 } }
+";
+    let lock = "{ backend: redis, ttl: 20s }";
+    let tried = Tried::new("stopped-target", "redis", lock, body);
+    let ended = tried.run(&[]).expect_code(2);
+    let ended = ended.expect_said(&["skew of redis: it is stopped"]);
+    assert_eq!(owned_by(ended.pid), [""; 0]);
+}
