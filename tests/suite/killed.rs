@@ -44,20 +44,17 @@ fn clean_and_sweep_leave_a_run_that_lives_alone() {
     let Some(_turn) = docker_alone() else { return };
     let results = fresh_folder("alive");
     let folder = results.to_str().expect("a plain path");
-    let alive = start(command([
-        "run",
-        SCENARIO,
-        "--case",
-        "fenced",
-        "--results",
-        folder,
-    ]));
+    let run = ["run", SCENARIO, "--case", "fenced", "--results", folder];
+    // So long that it cannot have come to its end by itself.
+    let alive = start(command(run.into_iter().chain(["--set", "lock.ttl=60s"])));
     let faults = results.join(SCENARIO).join("latest/fenced/faults.jsonl");
     await_row(&faults, |row| row["stage"] == "observed");
     let before = owned_by(alive.pid);
     fencepost(&["clean"]).expect_code(0);
     assert_eq!(owned_by(alive.pid), before);
-    alive.wait().expect_code(0);
+    alive.signal(Signal::SIGINT);
+    let ended = alive.wait().expect_code(130);
+    assert_eq!(owned_by(ended.pid), [""; 0]);
 }
 
 #[test]

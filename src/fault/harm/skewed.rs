@@ -9,7 +9,6 @@ use crate::clock::ClockShift;
 use crate::model::ClockName;
 use async_trait::async_trait;
 use std::time::Duration;
-use tokio::time::Instant;
 
 const MS: i64 = 1_000_000;
 /// A drift that shows nothing within this cannot be proven.
@@ -135,22 +134,22 @@ impl Harm for Skewed {
 
     async fn bitten(&mut self, field: &Field) -> Result<String, String> {
         let before = self.before()?;
-        let (wanted_ns, from, slack_ns) = match self.shift {
-            Shift::ByMs(ms) => (ms * MS, before.ahead, 0),
+        let from = match self.shift {
+            Shift::ByMs(_) => before.ahead,
             Shift::ByPpm(ppm) => {
                 let from = before.dial.read(field).await?;
-                let started = Instant::now();
                 let look_for = self.look_for(ppm, before.dial.resolution_ns())?;
                 tokio::time::sleep(look_for).await;
-                let passed_ns = started.elapsed().as_nanos() as i64;
-                let wanted_ns = passed_ns / 1_000_000 * ppm;
-                // Neither look is taken in no time.
-                (wanted_ns, from, wanted_ns.abs() / 10)
+                from
             }
         };
         let now = before.dial.read(field).await?;
+        let wanted_ns = match self.shift {
+            Shift::ByMs(ms) => ms * MS,
+            Shift::ByPpm(ppm) => (now.at_ns - from.at_ns) as i64 / 1_000_000 * ppm,
+        };
         let moved_ns = now.ns - from.ns;
-        let tolerated_ns = now.give_or_take_ns + from.give_or_take_ns + slack_ns;
+        let tolerated_ns = now.give_or_take_ns + from.give_or_take_ns;
         let clock = self.clock;
         if tolerated_ns * 2 > wanted_ns.abs() {
             return Err(format!(
