@@ -18,6 +18,7 @@ mod open_files;
 mod output;
 mod plan;
 mod progress;
+mod report;
 mod resource;
 mod run;
 mod state;
@@ -66,6 +67,7 @@ enum Command {
     Contend(contend::Contend),
     Keyspace(keyspace::Keyspace),
     Diff(diff::Diff),
+    Report(report::Report),
     /// Build or fetch the images that the topologies need
     Images,
     /// Say what is missing on this machine, and the command that mends it
@@ -130,6 +132,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Contend(command) => block_on(command.execute(arguments.home.as_deref())),
         Command::Keyspace(command) => block_on(command.execute(arguments.home.as_deref())),
         Command::Diff(command) => command.execute(home),
+        Command::Report(command) => command.execute(),
         Command::Images => block_on(images::execute(home()?)),
         Command::Doctor => block_on(doctor::execute(home())),
         Command::Clean(command) => block_on(command.execute()),

@@ -2,10 +2,12 @@
 
 pub mod diff;
 mod grid;
+pub mod html;
 pub mod json;
 pub mod load;
 #[cfg(test)]
 mod made_up;
+mod markup;
 pub mod plot;
 pub mod tally;
 pub mod terminal;

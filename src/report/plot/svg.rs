@@ -1,6 +1,7 @@
 //! A small writer of SVG: elements, attributes, escaped text. The same calls
 //! write the same bytes.
 
+use crate::report::markup::escaped;
 use std::fmt::{Display, Write};
 
 pub struct Svg {
@@ -173,23 +174,6 @@ fn short(value: f64) -> String {
         Some(whole) => whole.to_owned(),
         None => text,
     }
-}
-
-/// What XML forbids is left out: names come from files.
-fn escaped(words: &str) -> String {
-    let mut text = String::with_capacity(words.len());
-    for c in words.chars() {
-        match c {
-            '&' => text += "&amp;",
-            '<' => text += "&lt;",
-            '>' => text += "&gt;",
-            '"' => text += "&quot;",
-            '\n' | '\t' => text.push(c),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
-            c => text.push(c),
-        }
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,0 +1,21 @@
+use super::exit::{Exit, Failure};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Make the page of a run, or the overview of all
+#[derive(Args)]
+pub struct Report {
+    /// The folder of a run, such as results/pause-gt-ttl/latest
+    #[arg(required_unless_present = "index")]
+    run: Option<PathBuf>,
+    /// Make DIR/index.html instead: every scenario, its verdicts so far, a link to each run
+    #[arg(long, value_name = "DIR", conflicts_with = "run")]
+    index: Option<PathBuf>,
+}
+
+impl Report {
+    pub fn execute(self) -> Result<Exit, Failure> {
+        let made = self.run.or(self.index);
+        Err(Failure::harness(format!("{made:?}: not built yet")))
+    }
+}

@@ -1,0 +1,17 @@
+//! Pages for people: one self-contained file each, without a network and
+//! without a script that it could not do without.
+
+use super::markup::escaped;
+
+/// A whole document. `head` is what comes into its head beside the title and
+/// the style that all pages share.
+pub fn document(title: &str, head: &str, body: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{}</title>\n<style>\n{}</style>\n{head}</head>\n<body>\n{body}</body>\n</html>\n",
+        escaped(title),
+        include_str!("style.css"),
+    )
+}
