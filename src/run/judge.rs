@@ -29,7 +29,7 @@ pub fn judge_run(
         mutant: recorded.mutant.clone(),
         unfinished: unfinished.cloned().collect(),
         cases,
-        environment: BTreeMap::new(),
+        environment: recorded.environment.clone(),
         folder: folder.to_owned(),
     })
 }
@@ -40,6 +40,8 @@ pub struct Recorded {
     pub seed: u64,
     pub mutant: Option<String>,
     pub unfinished: Vec<String>,
+    /// Where it ran.
+    pub environment: BTreeMap<String, String>,
 }
 
 pub fn judge_case(case: &Case, folder: &Path) -> Result<CaseResult, FolderError> {

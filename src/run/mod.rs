@@ -19,6 +19,7 @@ mod mutant;
 mod nodes;
 mod observer;
 mod open_run;
+mod page;
 mod phases;
 mod prepare;
 mod recorded;
@@ -36,6 +37,7 @@ pub use load::{LocalRequest, ServerAddresses, run_local};
 pub use many::{Pace, run_all};
 #[cfg(debug_assertions)]
 pub use mutant::mutants;
+pub use page::write_page;
 
 use crate::cluster::topology::{Service, Topology};
 use crate::cluster::{ClusterError, Image};
