@@ -4,7 +4,7 @@ use super::super::window::Window;
 use super::Sheet;
 use super::lanes::{Lane, Of, text};
 use super::marks::{Mark, Marks, circle, hit, path, rect, row};
-use crate::model::{LockEvent, LockEventKind, StepKind};
+use crate::model::{Held, LockEvent, LockEventKind, StepKind};
 use crate::report::markup::short;
 
 const BAR: f64 = 13.0;
@@ -18,9 +18,13 @@ pub fn is_of_a_hold(window: &Window<'_>, row: &LockEvent) -> bool {
         LockEventKind::Granted => end(window, row).map_or(u64::MAX, |end| end.at_ns),
         _ => row.at_ns,
     };
-    let owner = row.owner.as_deref();
+    // A grant that was over before the bystander could ask has no owner.
+    let is_its = |held: &Held| match &row.owner {
+        Some(owner) => *owner == held.owner,
+        None => row.token.is_none_or(|token| token == held.token),
+    };
     let mut held = window.held.iter();
-    held.any(|held| owner.is_none_or(|owner| owner == held.owner) && held.from_ns <= until_ns)
+    held.any(|held| is_its(held) && held.from_ns <= until_ns)
 }
 
 /// What ended a grant: the server holds one lock for a key at a time.
