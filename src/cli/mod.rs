@@ -18,6 +18,7 @@ mod open_files;
 mod output;
 mod plan;
 mod progress;
+mod recorded;
 mod report;
 mod resource;
 mod run;

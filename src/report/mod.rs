@@ -9,6 +9,7 @@ pub mod load;
 mod made_up;
 mod markup;
 pub mod plot;
+pub mod recorded;
 pub mod tally;
 pub mod terminal;
 mod units;

@@ -31,7 +31,7 @@ mod time_stamp;
 mod workers;
 
 pub use folder::{FolderError, RESULT, RunFolder, SCENARIO, to_json};
-pub use judge::{Recorded, judge_run};
+pub use judge::judge_run;
 pub use load::{LocalRequest, ServerAddresses, run_local};
 pub use many::{Pace, run_all};
 #[cfg(debug_assertions)]

@@ -7,10 +7,11 @@ use super::exit::{Exit, Failure};
 use super::home::Home;
 use super::output;
 use super::progress::{wants_color, width};
-use crate::report::diff::{self, DEFAULT_RATIO, Difference, Look, Recorded};
+use super::recorded::read_result;
+use crate::report::diff::{self, DEFAULT_RATIO, Difference, Look};
 use clap::{Args, ValueEnum};
 use sides::{Pair, Side};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Compare two runs by meaning: verdicts, violations, measurements beyond the noise
 ///
@@ -148,7 +149,7 @@ fn exit(comparisons: &[Comparison]) -> Exit {
 
 fn compare(pair: &Pair, threshold: f64) -> CameTo {
     let (old, new) = match (&pair.old, &pair.new) {
-        (Some(old), Some(new)) => (read(old), read(new)),
+        (Some(old), Some(new)) => (read_result(old), read_result(new)),
         (None, _) => return CameTo::OnlyNew,
         (_, None) => {
             let reason = "the new side has no run of it".to_owned();
@@ -165,10 +166,4 @@ fn compare(pair: &Pair, threshold: f64) -> CameTo {
             CameTo::NotComparable(errors.collect())
         }
     }
-}
-
-fn read(path: &Path) -> Result<Recorded, String> {
-    let bytes = std::fs::read(path);
-    let bytes = bytes.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    diff::read(&bytes).map_err(|error| format!("{}: {error}", path.display()))
 }

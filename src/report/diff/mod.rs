@@ -4,15 +4,13 @@
 mod human;
 mod markdown;
 mod measured;
-mod recorded;
 
 pub use human::{Look, screen};
 pub use markdown::page;
 pub use measured::{DEFAULT_RATIO, Measured};
-pub use recorded::{NotAResult, Recorded, read};
 
+use super::recorded::{Case, Recorded};
 use crate::model::Outcome;
-use recorded::Case;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
