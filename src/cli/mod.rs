@@ -21,6 +21,7 @@ mod progress;
 mod report;
 mod resource;
 mod run;
+mod runtime;
 mod state;
 mod toxiproxy;
 mod validate;

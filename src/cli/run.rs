@@ -1,7 +1,7 @@
 use super::exit::{Exit, Failure};
 use super::home::Home;
-use super::{interrupt, output, progress, state};
-use crate::cluster::docker::DockerRuntime;
+use super::runtime::{Choice, Chosen};
+use super::{interrupt, output, progress};
 use crate::cluster::topology::{Service, Topology};
 use crate::model::{Outcome, RunRecord};
 use crate::report::tally::Tally;
@@ -25,6 +25,9 @@ pub struct Run {
     /// Run only this case
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
+    /// What it runs on
+    #[arg(long, value_enum, default_value_t = Choice::Auto, value_name = "WHAT")]
+    runtime: Choice,
     /// Seeds every random choice of a run
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -38,7 +41,7 @@ pub struct Run {
     /// Say something differently this once, whatever the file and its cases say, such as lock.ttl=5s
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<Setting>,
-    /// Leave the containers for looking at; `fencepost clean` removes them
+    /// Leave the containers, or the folders of local processes, for looking at; `fencepost clean` removes them
     #[arg(long)]
     keep: bool,
     /// Where results go [default: results/]
@@ -55,13 +58,14 @@ impl Run {
         let scenarios = self.load(&home)?;
         let toxiproxy = home.toxiproxy()?;
         let topologies = home.topologies()?;
-        let requests: Vec<RunRequest<'_>> = scenarios
-            .iter()
-            .map(|scenario| self.request(&home, scenario, &topologies, &toxiproxy))
-            .collect();
         let interrupt = interrupt::listen()?;
         let progress = progress::for_this_output();
-        let runtime = DockerRuntime::connect().await?;
+        let Chosen { runtime, journals } = self.runtime.open(&progress).await?;
+        let request = |scenario| RunRequest {
+            journals: journals.clone(),
+            ..self.request(&home, scenario, &topologies, &toxiproxy)
+        };
+        let requests: Vec<RunRequest<'_>> = scenarios.iter().map(request).collect();
         let pace = Pace {
             repeat: self.repeat,
             jobs: self.jobs,
@@ -79,7 +83,7 @@ impl Run {
         let ended = run_all(
             &requests,
             pace,
-            &runtime,
+            runtime.as_ref(),
             &progress,
             &interrupt,
             &mut report,
@@ -132,7 +136,7 @@ impl Run {
             topologies,
             home: home.folder(),
             toxiproxy,
-            journals: state::journals(),
+            journals: PathBuf::new(),
             case: self.case.as_deref(),
             seed: self.seed,
             keep: self.keep,
