@@ -1,7 +1,7 @@
 use super::exit::{Exit, Failure};
 use super::output;
 use super::progress::wants_color;
-use super::recorded::RecordedRun;
+use super::recorded::{JudgedAgain, judge_again};
 use crate::report::{json, terminal};
 use crate::run::RESULT;
 use clap::Args;
@@ -15,17 +15,23 @@ pub struct Check {
 
 impl Check {
     pub fn execute(self) -> Result<Exit, Failure> {
-        let recorded = RecordedRun::read(&self.run)?;
-        let outcome = &recorded.outcome;
-        output::print(terminal::screen(outcome, wants_color()))?;
-        let early = recorded.ended_early();
-        output::line(early.unwrap_or_else(|| match &recorded.stable {
-            Some(stable) if *stable != json::stable(outcome) => {
-                let verdict = &stable["verdict"];
-                format!("this differs from what {RESULT} says: {verdict}")
-            }
-            _ => format!("the same as recorded in {RESULT}"),
-        }))?;
-        Ok(outcome.verdict().into())
+        let judged = judge_again(&self.run)?;
+        output::print(terminal::screen(&judged.run, wants_color()))?;
+        output::line(beside_the_record(&judged))?;
+        Ok(judged.run.verdict().into())
+    }
+}
+
+/// How this compares with what the run itself had come to.
+fn beside_the_record(judged: &JudgedAgain) -> String {
+    let (Some(recorded), None) = (&judged.recorded, judged.ended_early()) else {
+        return judged.ended_early().unwrap_or_default();
+    };
+    match recorded.whole["stable"] == json::stable(&judged.run) {
+        true => format!("the same as recorded in {RESULT}"),
+        false => {
+            let verdict = recorded.stable.verdict;
+            format!("this differs from what {RESULT} says: {verdict}")
+        }
     }
 }

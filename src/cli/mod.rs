@@ -1,5 +1,7 @@
 //! The command line: arguments in, an exit code out. One file per command.
 
+mod batch;
+mod bless;
 mod check;
 mod clean;
 mod clock;
@@ -14,14 +16,17 @@ mod interrupt;
 mod keyspace;
 mod list;
 mod load;
+mod nightly;
 mod open_files;
 mod output;
+mod overview;
 mod plan;
 mod progress;
 mod recorded;
 mod report;
 mod resource;
 mod run;
+mod runtime;
 mod state;
 mod toxiproxy;
 mod validate;
@@ -53,7 +58,6 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Start what a scenario needs, run it, heal, collect, judge, report, clean up
     Run(run::Run),
     /// Show the scenarios there are
     List(list::List),
@@ -69,6 +73,8 @@ enum Command {
     Keyspace(keyspace::Keyspace),
     Diff(diff::Diff),
     Report(report::Report),
+    Nightly(nightly::Nightly),
+    Bless(bless::Bless),
     /// Build or fetch the images that the topologies need
     Images,
     /// Say what is missing on this machine, and the command that mends it
@@ -134,6 +140,8 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Keyspace(command) => block_on(command.execute(arguments.home.as_deref())),
         Command::Diff(command) => command.execute(home),
         Command::Report(command) => command.execute(),
+        Command::Nightly(command) => block_on(command.execute(home()?)),
+        Command::Bless(command) => command.execute(&home()?),
         Command::Images => block_on(images::execute(home()?)),
         Command::Doctor => block_on(doctor::execute(home())),
         Command::Clean(command) => block_on(command.execute()),

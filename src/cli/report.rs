@@ -1,6 +1,6 @@
 use super::exit::{Exit, Failure};
-use super::output;
-use super::recorded::RecordedRun;
+use super::recorded::judge_again;
+use super::{output, overview};
 use crate::run::write_page;
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -20,21 +20,19 @@ pub struct Report {
 }
 
 impl Report {
+    /// Made is made, whatever the verdict on it says: `check` is there to exit by that.
     pub fn execute(self) -> Result<Exit, Failure> {
-        if let Some(run) = &self.run {
-            return page(run);
+        let index = self.index.as_deref().map(overview::write);
+        let page = self.run.as_deref().map(page);
+        for made in [index, page].into_iter().flatten() {
+            output::line(made?.display())?;
         }
-        let made = self.index;
-        Err(Failure::harness(format!("{made:?}: not built yet")))
+        Ok(Exit::AsExpected)
     }
 }
 
-/// Made is made, whatever the verdict on it says: `check` is there to exit by that.
-fn page(run: &Path) -> Result<Exit, Failure> {
-    let recorded = RecordedRun::read(run)?;
-    let early = recorded.ended_early();
-    let page = write_page(&recorded.outcome, &recorded.scenario, early);
-    let page = page.map_err(Failure::harness)?;
-    output::line(page.display())?;
-    Ok(Exit::AsExpected)
+fn page(run: &Path) -> Result<PathBuf, Failure> {
+    let judged = judge_again(run)?;
+    let early = judged.ended_early();
+    write_page(&judged.run, &judged.scenario, early).map_err(Failure::harness)
 }

@@ -37,6 +37,21 @@ pub fn screen(run: &RunRecord, color: bool) -> String {
     text
 }
 
+/// A case alone, as a test report quotes it.
+pub fn case_text(case: &CaseResult) -> String {
+    let mut text = String::new();
+    case_screen(&mut text, case, false);
+    text.trim_end().to_owned()
+}
+
+/// What was expected and did not come, in a line.
+pub fn missed(case: &CaseResult) -> String {
+    let findings = case.verdict.findings.iter();
+    let missed = findings.filter(|finding| finding.outcome != Outcome::AsExpected);
+    let missed: Vec<String> = missed.map(finding_words).collect();
+    missed.join(", ")
+}
+
 fn case_screen(text: &mut String, case: &CaseResult, color: bool) {
     let outcome = paint(case.verdict.outcome, color);
     // Locks that only live and die are never written with.

@@ -2,10 +2,10 @@
 
 use super::load::write_plots;
 use super::page::write_page;
-use super::{FolderError, RESULT, RunFolder, to_json};
+use super::{FolderError, JUNIT, RESULT, RunFolder, to_json};
 use crate::model::{CaseResult, RunRecord};
 use crate::progress::Progress;
-use crate::report::json;
+use crate::report::{json, junit};
 use crate::scenario::Scenario;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -88,7 +88,9 @@ impl OpenRun {
 
     fn write(&self) -> Result<(), FolderError> {
         self.folder
-            .write(RESULT, &to_json(&json::result(&self.record)))
+            .write(RESULT, &to_json(&json::result(&self.record)))?;
+        let junit = junit::document(&[junit::suite(&self.record)]);
+        self.folder.write(JUNIT, junit.as_bytes())
     }
 }
 
@@ -98,8 +100,8 @@ mod tests {
     use crate::model::{
         CaseNotes, CaseVerdict, ContendStep, Fence, Judgement, LoadRecord, Outcome, Queued,
     };
+    use crate::run::REPORT;
     use crate::run::heard::Heard;
-    use crate::run::page::PAGE;
     use crate::scenario::{Settings, Surroundings};
 
     fn ran(name: &str) -> CaseResult {
@@ -169,11 +171,11 @@ mod tests {
             written(&run)["stable"]["unfinished"],
             serde_json::json!(["a"])
         );
-        assert!(!run.folder.path.join(PAGE).exists());
+        assert!(!run.folder.path.join(REPORT).exists());
         run.add(ran("a"), &heard).unwrap();
         assert_eq!(names(&run), ["c", "a", "b"]);
         assert!(run.is_over());
-        assert!(run.folder.path.join(PAGE).is_file());
+        assert!(run.folder.path.join(REPORT).is_file());
         assert!(heard.lines().is_empty());
     }
 
@@ -182,7 +184,7 @@ mod tests {
         let results = tempfile::tempdir().unwrap();
         let mut run = begun(results.path(), &["a"]);
         let heard = Heard::default();
-        std::fs::create_dir(run.folder.path.join(PAGE)).unwrap();
+        std::fs::create_dir(run.folder.path.join(REPORT)).unwrap();
         run.add(ran("a"), &heard).unwrap();
         assert_eq!(written(&run)["stable"]["unfinished"], serde_json::json!([]));
         let said = heard.lines();
