@@ -23,17 +23,16 @@ impl Check {
 }
 
 /// How this compares with what the run itself had come to.
-fn beside_the_record(JudgedAgain { run, recorded }: &JudgedAgain) -> String {
-    let Some(recorded) = recorded else {
-        return format!("the run ended before it wrote a {RESULT}");
+fn beside_the_record(judged: &JudgedAgain) -> String {
+    let recorded = match (judged.ended_early(), &judged.recorded) {
+        (None, Some(recorded)) => recorded,
+        (early, _) => return early.unwrap_or_default(),
     };
-    let stable = &recorded.stable;
-    if !stable.unfinished.is_empty() {
-        let unfinished = stable.unfinished.join(", ");
-        return format!("the run ended before it had judged {unfinished}");
-    }
-    match recorded.whole["stable"] == json::stable(run) {
+    match recorded.whole["stable"] == json::stable(&judged.run) {
         true => format!("the same as recorded in {RESULT}"),
-        false => format!("this differs from what {RESULT} says: {}", stable.verdict),
+        false => {
+            let verdict = recorded.stable.verdict;
+            format!("this differs from what {RESULT} says: {verdict}")
+        }
     }
 }

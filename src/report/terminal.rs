@@ -104,7 +104,7 @@ fn story_screen(text: &mut String, case: &CaseResult, story: &Story) {
     }
 }
 
-fn finding_words(finding: &Finding) -> String {
+pub fn finding_words(finding: &Finding) -> String {
     let what = finding.what.replace('_', " ");
     let (found, expected) = (&finding.found, &finding.expected);
     match finding.held {
