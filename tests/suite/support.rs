@@ -7,6 +7,7 @@ mod docker;
 mod home;
 mod promises;
 mod read;
+mod redis_connection;
 mod results;
 mod said;
 mod servers;
@@ -21,6 +22,7 @@ pub use docker::{Events, docker, docker_ok, owned_by};
 pub use home::{Home, copy_folder};
 pub use promises::{contenders_exclude_each_other, times, tokens_only_grow};
 pub use read::{await_row, json, rows, until};
+pub use redis_connection::connection_to;
 pub use results::{Results, good, real};
 pub use said::Said;
 pub use servers::{
