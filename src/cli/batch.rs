@@ -3,8 +3,10 @@
 
 use super::exit::Failure;
 use super::home::Home;
-use super::{interrupt, output, progress, state};
-use crate::cluster::docker::DockerRuntime;
+use super::progress::Shown;
+use super::runtime::{Choice, Chosen};
+use super::{interrupt, output, progress};
+use crate::cluster::Runtime;
 use crate::model::{Outcome, RunRecord};
 use crate::report::junit::{self, Suite};
 use crate::report::summary::Summary;
@@ -15,10 +17,14 @@ use crate::scenario::{Scenario, Setting};
 use clap::Args;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use tokio_util::sync::CancellationToken;
 
 /// What every command that runs scenarios can be told.
 #[derive(Args)]
 pub struct Manner {
+    /// What it runs on
+    #[arg(long, value_enum, default_value_t = Choice::Auto, value_name = "WHAT")]
+    runtime: Choice,
     /// Seeds every random choice of a run
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -96,12 +102,18 @@ impl Batch<'_> {
     pub async fn run(&self, harvest: &mut Harvest) -> Result<(), Failure> {
         let toxiproxy = self.home.toxiproxy()?;
         let topologies = self.home.topologies()?;
+        let interrupt = interrupt::listen()?;
+        let progress = progress::for_this_output();
+        let chosen = self.manner.runtime.open(&progress).await;
+        // Without a runtime nothing runs, and nothing has to be undone.
+        let journals = chosen.as_ref().map(|chosen| chosen.journals.clone());
+        let journals = journals.unwrap_or_default();
         let request = |scenario| RunRequest {
             scenario,
             topologies: &topologies,
             home: self.home.folder(),
             toxiproxy: &toxiproxy,
-            journals: state::journals(),
+            journals: journals.clone(),
             case: self.case,
             seed: self.manner.seed,
             keep: self.keep,
@@ -112,7 +124,13 @@ impl Batch<'_> {
             mutant: None,
         };
         let requests: Vec<RunRequest<'_>> = self.scenarios.iter().map(request).collect();
-        let ended = self.run_requests(&requests, harvest).await;
+        let ended = match chosen {
+            Ok(Chosen { runtime, .. }) => {
+                let on = (runtime.as_ref(), &progress, &interrupt);
+                self.run_requests(&requests, on, harvest).await
+            }
+            Err(failure) => Err(failure),
+        };
         for request in &requests {
             if !harvest.scenarios.contains(&request.scenario.name) {
                 harvest.add(&request.not_begun());
@@ -127,11 +145,9 @@ impl Batch<'_> {
     async fn run_requests(
         &self,
         requests: &[RunRequest<'_>],
+        (runtime, progress, interrupt): (&dyn Runtime, &Shown, &CancellationToken),
         harvest: &mut Harvest,
     ) -> Result<(), Failure> {
-        let interrupt = interrupt::listen()?;
-        let progress = progress::for_this_output();
-        let runtime = DockerRuntime::connect().await?;
         let pace = Pace {
             repeat: self.manner.repeat,
             jobs: self.manner.jobs,
@@ -148,7 +164,7 @@ impl Batch<'_> {
             let screen = terminal::screen(run, progress::wants_color());
             progress.print(screen).map_err(|error| error.to_string())
         };
-        run_all(requests, pace, &runtime, &progress, &interrupt, &mut report).await?;
+        run_all(requests, pace, runtime, progress, interrupt, &mut report).await?;
         Ok(())
     }
 }

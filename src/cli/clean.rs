@@ -1,8 +1,9 @@
 use super::exit::{Exit, Failure};
-use super::{output, state};
-use crate::cluster::Swept;
-use crate::cluster::docker::sweep::{self, Leftovers};
-use crate::cluster::docker::{DockerRuntime, Engine};
+use super::output;
+use super::runtime::{Chosen, docker, local};
+use crate::cluster::docker::Engine;
+use crate::cluster::docker::sweep::remove_images;
+use crate::cluster::{Leftovers, Swept};
 use crate::fault::journal::heal_leftovers;
 use clap::Args;
 
@@ -15,26 +16,37 @@ pub struct Clean {
 
 impl Clean {
     pub async fn execute(self) -> Result<Exit, Failure> {
-        let runtime = DockerRuntime::connect().await?;
-        for healed in heal_leftovers(&state::journals(), &runtime).await {
-            output::line(&healed)?;
-        }
-        let engine = Engine::connect().await?;
-        let Swept { mut removed, stuck } =
-            sweep::sweep(&engine, Leftovers::OfDeadRunsAndKept).await?;
+        // What is local needs no Docker to be removed.
+        let mut removed = clean(local()?).await?;
+        removed += clean(docker().await?).await?;
         if self.images {
-            removed.extend(sweep::remove_images(&engine).await?);
+            let engine = Engine::connect().await?;
+            removed += say_removed(&remove_images(&engine).await?)?;
         }
-        for name in &removed {
-            output::line(format_args!("removed {name}"))?;
-        }
-        // Only the engine itself can let go of these.
-        for why in &stuck {
-            output::complain(why);
-        }
-        if removed.is_empty() {
+        if removed == 0 {
             output::line("nothing to remove")?;
         }
         Ok(Exit::AsExpected)
     }
+}
+
+/// Returns how much was removed.
+async fn clean(chosen: Chosen) -> Result<usize, Failure> {
+    let Chosen { runtime, journals } = chosen;
+    for healed in heal_leftovers(&journals, runtime.as_ref()).await {
+        output::line(&healed)?;
+    }
+    let Swept { removed, stuck } = runtime.sweep(Leftovers::OfDeadRunsAndKept).await?;
+    // Only the system itself can let go of these.
+    for why in &stuck {
+        output::complain(why);
+    }
+    say_removed(&removed)
+}
+
+fn say_removed(removed: &[String]) -> Result<usize, Failure> {
+    for name in removed {
+        output::line(format_args!("removed {name}"))?;
+    }
+    Ok(removed.len())
 }

@@ -2,7 +2,8 @@ use super::exit::{Exit, Failure};
 use super::home::Home;
 use super::output;
 use crate::cluster::docker::{Engine, images};
-use crate::cluster::{Image, Topology};
+use crate::cluster::local::programs::Program;
+use crate::cluster::{Image, Topology, find_program};
 
 /// One thing that a run needs or likes, and how it is here.
 enum Finding {
@@ -31,6 +32,9 @@ pub async fn execute(home: Result<Home, Failure>) -> Result<Exit, Failure> {
         Err(error) => findings.push(Finding::Missing(error.to_string())),
     }
     findings.push(bootstrap());
+    for program in Program::SERVERS {
+        findings.push(for_local_runs(program).await);
+    }
     findings.push(just());
     let mut exit = Exit::AsExpected;
     for finding in findings {
@@ -102,8 +106,21 @@ fn bootstrap() -> Finding {
     }
 }
 
+/// A run without containers needs it, and no other.
+async fn for_local_runs(program: Program) -> Finding {
+    match program.find().await {
+        Ok(found) => Finding::Good(format!(
+            "{} {} at {}, for --runtime local",
+            program.name(),
+            found.version,
+            found.path.display()
+        )),
+        Err(error) => Finding::Hint(format!("for --runtime local only: {error}")),
+    }
+}
+
 fn just() -> Finding {
-    match images::find_program("just") {
+    match find_program("just") {
         Some(path) => Finding::Good(format!("just at {}", path.display())),
         None => Finding::Hint(
             "just is not here; the recipes only call cargo\nrun: cargo install just".to_owned(),

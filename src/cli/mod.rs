@@ -26,6 +26,7 @@ mod recorded;
 mod report;
 mod resource;
 mod run;
+mod runtime;
 mod state;
 mod toxiproxy;
 mod validate;

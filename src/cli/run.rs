@@ -26,7 +26,7 @@ pub struct Run {
     case: Option<String>,
     #[command(flatten)]
     manner: Manner,
-    /// Leave the containers for looking at; `fencepost clean` removes them
+    /// Leave the containers, or the folders of local processes, for looking at; `fencepost clean` removes them
     #[arg(long)]
     keep: bool,
     /// Append a summary in Markdown, for the page of a CI job ($GITHUB_STEP_SUMMARY)

@@ -20,6 +20,7 @@ mod nodes;
 mod observer;
 mod open_run;
 mod phases;
+mod possible;
 mod prepare;
 mod recorded;
 mod seen;
