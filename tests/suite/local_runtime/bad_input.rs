@@ -178,6 +178,5 @@ cases:
         .replace("compose/redis.yml", "--port, \"6379\"", command);
     let ended = tried.run().expect_code(70);
     ended.expect_said(&["redis did not get ready: its process ended", "nonsense"]);
-    assert_eq!(tried.local.processes(), [0u32; 0]);
-    assert_eq!(tried.local.folders(), [PathBuf::new(); 0]);
+    assert_eq!(tried.local.left(), [""; 0]);
 }

@@ -33,7 +33,7 @@ fn a_run_that_is_killed_takes_its_processes_along() {
     let next = local.start(&[&run[..], &["--results", folder]].concat());
     let removed = format!("removed {}, left behind by a run", left[0].display());
     next.wait().expect_code(0).expect_said(&[&removed]);
-    assert_eq!(local.folders(), [PathBuf::new(); 0]);
+    assert_eq!(local.left(), [""; 0]);
 }
 
 #[test]
@@ -42,8 +42,7 @@ fn ctrl_c_heals_and_leaves_nothing() {
     let (run, case) = paused(&local, "local-ctrl-c");
     run.signal(Signal::SIGINT);
     run.wait().expect_code(130);
-    assert_eq!(local.processes(), [0u32; 0]);
-    assert_eq!(local.folders(), [PathBuf::new(); 0]);
+    assert_eq!(local.left(), [""; 0]);
     let faults = rows(&case.join("faults.jsonl"));
     assert_eq!(faults.last().expect("rows")["stage"], "healed");
 }
@@ -84,5 +83,5 @@ fn what_is_kept_stays_until_clean_and_no_process_does() {
     // Docker is not there, and what is local goes all the same.
     let clean = local.start(&["clean"]).wait().expect_code(69);
     clean.expect_said(&["removed ", "Docker does not answer"]);
-    assert_eq!(local.folders(), [PathBuf::new(); 0]);
+    assert_eq!(local.left(), [""; 0]);
 }

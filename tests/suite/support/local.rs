@@ -83,6 +83,16 @@ impl Local {
         pids.collect()
     }
 
+    /// Whatever is still there of any run.
+    pub fn left(&self) -> Vec<String> {
+        let folders = self.folders().into_iter();
+        let folders = folders.map(|folder| folder.display().to_string());
+        let processes = self.processes().into_iter();
+        folders
+            .chain(processes.map(|pid| format!("process {pid}")))
+            .collect()
+    }
+
     /// A program in the place of another, as a script.
     pub fn script(&self, name: &str, text: &str) -> PathBuf {
         let path = self.state.path().join(name);
