@@ -18,6 +18,7 @@ mod library;
 mod load_commands;
 mod load_contend;
 mod load_keys;
+mod local_runtime;
 mod many_runs;
 mod mishaps;
 #[cfg(debug_assertions)]
