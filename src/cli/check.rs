@@ -24,8 +24,9 @@ impl Check {
 
 /// How this compares with what the run itself had come to.
 fn beside_the_record(judged: &JudgedAgain) -> String {
-    let (Some(recorded), None) = (&judged.recorded, judged.ended_early()) else {
-        return judged.ended_early().unwrap_or_default();
+    let recorded = match (judged.ended_early(), &judged.recorded) {
+        (None, Some(recorded)) => recorded,
+        (early, _) => return early.unwrap_or_default(),
     };
     match recorded.whole["stable"] == json::stable(&judged.run) {
         true => format!("the same as recorded in {RESULT}"),

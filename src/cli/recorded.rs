@@ -17,6 +17,23 @@ pub struct JudgedAgain {
     pub recorded: Option<Recorded>,
 }
 
+impl JudgedAgain {
+    /// Why there is no whole result, where there is none.
+    pub fn ended_early(&self) -> Option<String> {
+        let Some(recorded) = &self.recorded else {
+            return Some(format!("the run ended before it wrote a {RESULT}"));
+        };
+        let unfinished = &recorded.stable.unfinished;
+        let some = !unfinished.is_empty();
+        some.then(|| {
+            format!(
+                "the run ended before it had judged {}",
+                unfinished.join(", ")
+            )
+        })
+    }
+}
+
 /// A file as a result; the error names it and says what it is instead.
 pub fn read_result(path: &Path) -> Result<Recorded, String> {
     let bytes = std::fs::read(path);
@@ -42,19 +59,6 @@ pub fn judge_again(folder: &Path) -> Result<JudgedAgain, Failure> {
         run,
         recorded,
     })
-}
-
-impl JudgedAgain {
-    /// Why the run itself had come to no whole result, where it had not.
-    pub fn ended_early(&self) -> Option<String> {
-        let Some(recorded) = &self.recorded else {
-            return Some(format!("the run ended before it wrote a {RESULT}"));
-        };
-        let unfinished = &recorded.stable.unfinished;
-        let told = unfinished.join(", ");
-        let told = format!("the run ended before it had judged {told}");
-        (!unfinished.is_empty()).then_some(told)
-    }
 }
 
 /// A killed run may have none; one that is there has to be whole.

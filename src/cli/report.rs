@@ -20,13 +20,13 @@ pub struct Report {
 }
 
 impl Report {
-    /// Made is made, whatever the verdict on it says: `check` is there to exit by that.
     pub fn execute(self) -> Result<Exit, Failure> {
-        let index = self.index.as_deref().map(overview::write);
-        let page = self.run.as_deref().map(page);
-        for made in [index, page].into_iter().flatten() {
-            output::line(made?.display())?;
-        }
+        let made = match &self.index {
+            Some(results) => overview::write(results)?,
+            None => page(&self.run.unwrap_or_default())?,
+        };
+        output::line(made.display())?;
+        // Made is made, whatever the verdict on it says: `check` is there to exit by that.
         Ok(Exit::AsExpected)
     }
 }

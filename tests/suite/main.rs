@@ -3,6 +3,7 @@
 
 mod backends;
 mod bad_input;
+mod bless;
 mod clock;
 mod cluster;
 mod compose;
@@ -17,10 +18,14 @@ mod library;
 mod load_commands;
 mod load_contend;
 mod load_keys;
+mod local_runtime;
 mod many_runs;
 mod mishaps;
 #[cfg(debug_assertions)]
 mod mutants;
+mod nightly;
+mod overview;
+mod page;
 mod pause_gt_ttl;
 mod proxies;
 mod recorded;
@@ -38,4 +43,5 @@ mod toxiproxy;
 mod unread_output;
 mod without_docker;
 mod worker_rounds;
+mod workflows;
 mod yaml_second_opinion;
