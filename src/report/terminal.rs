@@ -54,9 +54,7 @@ pub fn missed(case: &CaseResult) -> String {
 
 fn case_screen(text: &mut String, case: &CaseResult, color: bool) {
     let outcome = paint(case.verdict.outcome, color);
-    // Locks that only live and die are never written with.
-    let load = case.notes.load.as_ref();
-    let fence = match load.is_some_and(|load| load.keyspace.is_some()) {
+    let fence = match case.notes.is_without_writes() {
         true => String::new(),
         false => format!(" (fence {})", case.fence),
     };

@@ -75,11 +75,8 @@ fn command(page: &RunPage<'_>) -> String {
     if let Some(typed) = first_line.and_then(|line| line.strip_prefix(WRITTEN_BY)) {
         return typed.to_owned();
     }
-    let mut words = vec![
-        "fencepost run".to_owned(),
-        in_a_shell(&run.scenario),
-        format!("--seed {}", run.seed),
-    ];
+    let mut words = vec!["fencepost run".to_owned(), in_a_shell(&run.scenario)];
+    words.extend(page.seed.map(|seed| format!("--seed {seed}")));
     words.extend(page.only.map(|case| format!("--case {}", in_a_shell(case))));
     let settings = run.settings.iter();
     words.extend(settings.map(|setting| format!("--set {}", in_a_shell(setting))));
