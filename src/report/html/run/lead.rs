@@ -18,7 +18,9 @@ pub fn lead(page: &RunPage<'_>) -> String {
     );
     text += &warnings(page);
     text += &sentence(run);
-    text += &element("p", &[("class", &"faint")], &escaped(page.about));
+    if !page.about.is_empty() {
+        text += &element("p", &[("class", &"faint")], &escaped(page.about));
+    }
     text + "\n</header>\n"
 }
 
