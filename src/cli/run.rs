@@ -1,5 +1,7 @@
 use super::exit::{Exit, Failure};
+use super::format::Printed;
 use super::home::Home;
+use super::runs_document::RunsDocument;
 use super::{interrupt, output, progress, state};
 use crate::cluster::docker::DockerRuntime;
 use crate::cluster::topology::{Service, Topology};
@@ -44,6 +46,8 @@ pub struct Run {
     /// Where results go [default: results/]
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
+    #[command(flatten)]
+    pub printed: Printed,
     /// Switch a defect on, to see that it is caught
     #[cfg(debug_assertions)]
     #[arg(long, hide = true, value_parser = mutant)]
@@ -67,14 +71,23 @@ impl Run {
             jobs: self.jobs,
         };
         let mut tally = Tally::default();
+        let mut verdicts = Vec::new();
+        let mut document = RunsDocument::default();
+        let look = progress::look(false);
         let mut report = |run: &RunRecord| {
             tally.add(run);
-            // Of many good runs a line in the tally is enough.
-            if self.repeat > 1 && run.verdict() == Outcome::AsExpected {
-                return Ok(());
-            }
-            let screen = terminal::screen(run, progress::wants_color());
-            progress.print(screen).map_err(|error| error.to_string())
+            verdicts.push((run.scenario.clone(), run.verdict()));
+            let text = match run.verdict() {
+                _ if self.printed.is_json() => {
+                    document.add(run);
+                    return Ok(());
+                }
+                // Of many good runs a line in the tally is enough.
+                Outcome::AsExpected if self.repeat > 1 => return Ok(()),
+                Outcome::AsExpected if requests.len() > 1 => terminal::line(run, &look),
+                _ => terminal::screen(run, &look),
+            };
+            progress.print(text).map_err(|error| error.to_string())
         };
         let ended = run_all(
             &requests,
@@ -85,8 +98,23 @@ impl Run {
             &mut report,
         )
         .await;
+        if self.printed.is_json() {
+            if self.repeat > 1 {
+                document.count(&tally);
+            }
+            return match ended.map_err(Failure::from) {
+                Ok(()) => document.print(tally.worst()).map(|()| tally.worst().into()),
+                Err(failure) => {
+                    document.print_failure(&failure)?;
+                    output::complain(format_args!("error: {failure}"));
+                    Ok(failure.exit)
+                }
+            };
+        }
         if self.repeat > 1 {
             output::print(tally.table())?;
+        } else if verdicts.len() > 1 {
+            output::print(terminal::summary(&verdicts, &look))?;
         }
         ended?;
         Ok(tally.worst().into())

@@ -5,11 +5,13 @@ mod grid;
 pub mod html;
 pub mod json;
 pub mod load;
+pub mod look;
 #[cfg(test)]
 mod made_up;
 mod markup;
 pub mod plot;
 pub mod recorded;
+pub mod schema;
 pub mod tally;
 pub mod terminal;
 mod units;

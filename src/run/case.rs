@@ -35,7 +35,7 @@ pub async fn run_case(
     let mut nodes = CaseNodes::new(request, case);
     let mut clock = Phases::default();
 
-    task.detail("starting");
+    task.detail("making a network");
     let run = uuid::Uuid::new_v4().simple().to_string()[..10].to_owned();
     let cluster = clock
         .time("create", runtime.create(&run, request.keep))
