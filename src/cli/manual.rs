@@ -8,7 +8,7 @@ use std::io::{self, Write};
 
 pub fn execute(program: Command) -> Result<Exit, Failure> {
     let page = page(program).map_err(Failure::harness)?;
-    output::print(String::from_utf8_lossy(&page))?;
+    output::print(plain(&String::from_utf8_lossy(&page)))?;
     Ok(Exit::AsExpected)
 }
 
@@ -25,6 +25,15 @@ fn page(program: Command) -> io::Result<Vec<u8>> {
         section(&mut page, &name, command)?;
     }
     Ok(page)
+}
+
+/// With other characters by their numbers: not every troff reads UTF-8.
+fn plain(page: &str) -> String {
+    let plain = page.chars().map(|c| match c.is_ascii() {
+        true => c.to_string(),
+        false => format!("\\[u{:04X}]", u32::from(c)),
+    });
+    plain.collect()
 }
 
 /// A command as a section of the page, and those below it.
