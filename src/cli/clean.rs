@@ -1,12 +1,13 @@
 use super::exit::{Exit, Failure};
 use super::format::{Printed, document};
-use super::{output, state};
-use crate::cluster::Swept;
-use crate::cluster::docker::sweep::{self, Leftovers};
-use crate::cluster::docker::{DockerRuntime, Engine};
+use super::output;
+use super::runtime::{Chosen, docker, local};
+use crate::cluster::docker::Engine;
+use crate::cluster::docker::sweep::remove_images;
+use crate::cluster::{Leftovers, Swept};
 use crate::fault::journal::heal_leftovers;
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 
 #[derive(Args)]
 pub struct Clean {
@@ -19,31 +20,58 @@ pub struct Clean {
 
 impl Clean {
     pub async fn execute(self) -> Result<Exit, Failure> {
-        let runtime = DockerRuntime::connect().await?;
-        let healed = heal_leftovers(&state::journals(), &runtime).await;
-        let engine = Engine::connect().await?;
-        let Swept { mut removed, stuck } =
-            sweep::sweep(&engine, Leftovers::OfDeadRunsAndKept).await?;
+        let mut cleaned = Cleaned {
+            silent: self.printed.is_json(),
+            ..Cleaned::default()
+        };
+        // What is local needs no Docker to be removed.
+        cleaned.add(local()?).await?;
+        cleaned.add(docker().await?).await?;
         if self.images {
-            removed.extend(sweep::remove_images(&engine).await?);
+            let engine = Engine::connect().await?;
+            cleaned.removed(remove_images(&engine).await?)?;
         }
-        if self.printed.is_json() {
-            document(&json!({ "healed": healed, "removed": removed, "stuck": stuck }))?;
-            return Ok(Exit::AsExpected);
-        }
-        for healed in &healed {
-            output::line(healed)?;
-        }
-        for name in &removed {
-            output::line(format_args!("removed {name}"))?;
-        }
-        // Only the engine itself can let go of these.
-        for why in &stuck {
-            output::complain(why);
-        }
-        if removed.is_empty() {
+        if cleaned.silent {
+            document(&cleaned)?;
+        } else if cleaned.removed.is_empty() {
             output::line("nothing to remove")?;
         }
         Ok(Exit::AsExpected)
+    }
+}
+
+/// What was done, told as it is done or at the end.
+#[derive(Default, Serialize)]
+struct Cleaned {
+    #[serde(skip)]
+    silent: bool,
+    healed: Vec<String>,
+    removed: Vec<String>,
+    stuck: Vec<String>,
+}
+
+impl Cleaned {
+    async fn add(&mut self, chosen: Chosen) -> Result<(), Failure> {
+        let Chosen { runtime, journals } = chosen;
+        let healed = heal_leftovers(&journals, runtime.as_ref()).await;
+        for words in healed.iter().filter(|_| !self.silent) {
+            output::line(words)?;
+        }
+        self.healed.extend(healed);
+        let Swept { removed, stuck } = runtime.sweep(Leftovers::OfDeadRunsAndKept).await?;
+        // Only the system itself can let go of these.
+        for why in &stuck {
+            output::complain(why);
+        }
+        self.stuck.extend(stuck);
+        self.removed(removed)
+    }
+
+    fn removed(&mut self, names: Vec<String>) -> Result<(), Failure> {
+        for name in names.iter().filter(|_| !self.silent) {
+            output::line(format_args!("removed {name}"))?;
+        }
+        self.removed.extend(names);
+        Ok(())
     }
 }

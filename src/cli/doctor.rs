@@ -3,7 +3,8 @@ use super::format::{Printed, document};
 use super::home::Home;
 use super::output;
 use crate::cluster::docker::{Engine, images};
-use crate::cluster::{Image, Topology};
+use crate::cluster::local::programs::Program;
+use crate::cluster::{Image, Topology, find_program};
 use serde::Serialize;
 use serde_json::json;
 
@@ -36,6 +37,9 @@ pub async fn execute(home: Result<Home, Failure>, printed: Printed) -> Result<Ex
         Err(error) => findings.push(Finding::Missing(error.to_string())),
     }
     findings.push(bootstrap());
+    for program in Program::SERVERS {
+        findings.push(for_local_runs(program).await);
+    }
     findings.push(just());
     match printed.is_json() {
         true => document(&json!({ "findings": findings }))?,
@@ -115,8 +119,21 @@ fn bootstrap() -> Finding {
     }
 }
 
+/// A run without containers needs it, and no other.
+async fn for_local_runs(program: Program) -> Finding {
+    match program.find().await {
+        Ok(found) => Finding::Good(format!(
+            "{} {} at {}, for --runtime local",
+            program.name(),
+            found.version,
+            found.path.display()
+        )),
+        Err(error) => Finding::Hint(format!("for --runtime local only: {error}")),
+    }
+}
+
 fn just() -> Finding {
-    match images::find_program("just") {
+    match find_program("just") {
         Some(path) => Finding::Good(format!("just at {}", path.display())),
         None => Finding::Hint(
             "just is not here; the recipes only call cargo\nrun: cargo install just".to_owned(),

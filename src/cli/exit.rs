@@ -180,6 +180,7 @@ fn run_exit(error: &RunError) -> Exit {
         RunError::Load(LoadError::Usage(_)) => Exit::Usage,
         RunError::Load(LoadError::Unreachable { .. }) => Exit::Unavailable,
         RunError::InCase { error, .. } => run_exit(error),
+        RunError::AndAlso { first, .. } => run_exit(first),
         _ => Exit::Harness,
     }
 }

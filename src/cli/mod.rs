@@ -1,5 +1,7 @@
 //! The command line: arguments in, an exit code out. One file per command.
 
+mod batch;
+mod bless;
 mod check;
 mod clean;
 mod clock;
@@ -18,8 +20,10 @@ mod keyspace;
 mod list;
 mod load;
 mod manual;
+mod nightly;
 mod open_files;
 mod output;
+mod overview;
 mod plan;
 mod playground;
 mod progress;
@@ -28,6 +32,7 @@ mod report;
 mod resource;
 mod run;
 mod runs_document;
+mod runtime;
 mod schema;
 mod state;
 mod toxiproxy;
@@ -61,7 +66,6 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Start what a scenario needs, run it, heal, collect, judge, report, clean up
     Run(run::Run),
     /// Show the scenarios there are
     List(list::List),
@@ -77,6 +81,8 @@ enum Command {
     Keyspace(keyspace::Keyspace),
     Diff(diff::Diff),
     Report(report::Report),
+    Nightly(nightly::Nightly),
+    Bless(bless::Bless),
     /// Build or fetch the images that the topologies need
     Images(format::Printed),
     /// Say what is missing on this machine, and the command that mends it
@@ -175,6 +181,8 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Report(command) => command.execute(),
         Command::Images(printed) => block_on(images::execute(home()?, printed)),
         Command::Doctor(printed) => block_on(doctor::execute(home(), printed)),
+        Command::Nightly(command) => block_on(command.execute(home()?)),
+        Command::Bless(command) => command.execute(&home()?),
         Command::Clean(command) => block_on(command.execute()),
         Command::Up(command) => block_on(command.execute(home()?)),
         Command::Down(command) => block_on(command.execute()),

@@ -1,4 +1,5 @@
 use super::exit::{Exit, Failure};
+use super::{output, overview};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -15,7 +16,10 @@ pub struct Report {
 
 impl Report {
     pub fn execute(self) -> Result<Exit, Failure> {
-        let made = self.run.or(self.index);
-        Err(Failure::harness(format!("{made:?}: not built yet")))
+        if let Some(results) = self.index {
+            output::line(overview::write(&results)?.display())?;
+            return Ok(Exit::AsExpected);
+        }
+        Err(Failure::harness(format!("{:?}: not built yet", self.run)))
     }
 }

@@ -13,9 +13,10 @@ pub struct RunsDocument {
 }
 
 impl RunsDocument {
+    /// One that never began has no folder.
     pub fn add(&mut self, run: &RunRecord) {
         self.runs.push(json!({
-            "folder": run.folder,
+            "folder": run.began().then_some(&run.folder),
             "stable": json::stable(run),
         }));
     }

@@ -19,3 +19,13 @@ pub fn playground_lock() -> PathBuf {
 pub fn journals() -> PathBuf {
     state_folder().join("faults")
 }
+
+/// The same of runs on local processes.
+pub fn local_journals() -> PathBuf {
+    state_folder().join("local-faults")
+}
+
+/// The folders of runs on local processes.
+pub fn local_runs() -> PathBuf {
+    state_folder().join("local")
+}

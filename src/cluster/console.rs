@@ -20,6 +20,11 @@ pub enum ConsoleLine {
     Err(String),
 }
 
+impl ConsoleLine {
+    /// Lines that may wait for the orchestrator; a worker that prints more is slowed down.
+    pub const MOST_WAITING: usize = 1024;
+}
+
 /// Dropping it ends the process's input.
 pub struct Stdin(pub Pin<Box<dyn AsyncWrite + Send>>);
 

@@ -1,28 +1,39 @@
-//! Where the services and workers of a case live. Everything outside sees the
-//! [`Cluster`] trait; `docker/` is the only folder that names the Docker client.
+//! Where the services and workers of a case live: containers (`docker/`) or
+//! processes of this machine (`local/`). Everything outside sees the [`Cluster`]
+//! trait; `docker/` is the only folder that names the Docker client.
 
 mod console;
 pub mod docker;
 mod error;
 mod image;
 mod last_lines;
+mod lines;
+pub mod local;
+mod need;
 mod owner;
+mod proc_stat;
+mod program_path;
 mod start;
 pub mod topology;
+mod way;
 
 pub use console::{Console, ConsoleLine, Stdin};
 pub use error::ClusterError;
 pub use image::Image;
 pub use last_lines::LastLines;
+pub use need::Need;
 pub use owner::Owner;
+pub use program_path::find_program;
 pub use start::start_services;
 pub use topology::{OWN_IMAGE, PACKET_FILTER_IMAGE, Topology, TopologyError};
+pub use way::Way;
 
 use crate::progress::Progress;
 use async_trait::async_trait;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
+use topology::Endpoint;
 
 /// One process to start: a service of the topology, or a worker.
 #[derive(Clone, Debug)]
@@ -41,7 +52,7 @@ pub struct NodeSpec {
     /// Started after the services without this.
     pub after_others: bool,
     /// Names that lead elsewhere for this node than for the others.
-    pub hosts: BTreeMap<String, IpAddr>,
+    pub hosts: BTreeMap<String, SocketAddr>,
 }
 
 /// A process beside a node: it sees what the node sees, for a fault or its proof.
@@ -115,7 +126,20 @@ pub trait Runtime: Send + Sync {
     /// The cluster of a run that somebody else made, to heal what is left of it.
     async fn adopt(&self, run: &str) -> Result<Arc<dyn Cluster>, ClusterError>;
     /// Removes what dead runs left behind.
-    async fn sweep(&self) -> Result<Swept, ClusterError>;
+    async fn sweep(&self, which: Leftovers) -> Result<Swept, ClusterError>;
+    /// Why this cannot be had here, and what to do about it; None where it can.
+    fn lacks(&self, _need: Need<'_>) -> Option<String> {
+        None
+    }
+}
+
+/// Which leftovers to take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leftovers {
+    /// Of runs that are certainly over, and not kept on purpose: safe at any time.
+    OfDeadRuns,
+    /// Those, and what `--keep` kept.
+    OfDeadRunsAndKept,
 }
 
 /// What became of the leftovers of dead runs.
@@ -182,6 +206,10 @@ pub trait Cluster: Send + Sync {
     async fn connect(&self, node: &str) -> Result<(), ClusterError> {
         not_here(&format!("put {node} on the network"))
     }
+    /// How a proxy, which is a node, stands between its source and a server.
+    async fn way(&self, proxy: &str, server: &Endpoint) -> Result<Way, ClusterError> {
+        not_here(&format!("lead to {} through {proxy}", server.node))
+    }
     /// Where the other nodes find this one.
     async fn inner_address(&self, node: &str) -> Result<IpAddr, ClusterError> {
         not_here(&format!("find {node} on the network"))
@@ -200,6 +228,10 @@ pub trait Cluster: Send + Sync {
     async fn logs(&self, node: &str) -> Result<String, ClusterError>;
     /// Removes everything of this case and makes sure that it is gone.
     async fn remove(&self) -> Result<(), ClusterError>;
+    /// Leaves what there is to look at; returns in words where that is.
+    async fn keep(&self) -> Result<String, ClusterError> {
+        not_here("keep anything")
+    }
 }
 
 fn not_here<T>(what: &str) -> Result<T, ClusterError> {

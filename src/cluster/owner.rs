@@ -1,5 +1,6 @@
 //! Whose container is this, and is that run still alive?
 
+use super::proc_stat::start_time;
 use std::fs;
 
 /// The identity of one running harness process, written on everything it
@@ -80,14 +81,6 @@ fn pid_namespace() -> String {
     fs::read_link("/proc/self/ns/pid")
         .map(|link| link.to_string_lossy().into_owned())
         .unwrap_or_default()
-}
-
-/// Field 22 of /proc/PID/stat. The second field is a name in parentheses that
-/// may itself hold spaces, so counting starts behind the last `)`.
-fn start_time(pid: u32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let after_name = &stat[stat.rfind(')')? + 1..];
-    after_name.split_whitespace().nth(19).map(str::to_owned)
 }
 
 fn first_line(path: &str) -> Option<String> {

@@ -1,19 +1,20 @@
 //! Who reaches whom, each through a proxy of its own.
 //!
-//! Every source has one Toxiproxy to itself. In the hosts file of the source,
-//! the names of all it reaches lead there, with the servers' own ports: nobody
-//! has to be told another address, etcd's members included, and every pair of
-//! source and destination can be cut apart from all others.
+//! Every source has one Toxiproxy to itself, which all that it reaches is reached
+//! through: every pair of source and destination can be cut apart from all
+//! others. In containers, the names of the servers lead there by the hosts file
+//! of the source, with the servers' own ports: nobody has to be told another
+//! address, etcd's members included.
 
 use super::lock;
 use super::names::proxy_of;
 use crate::cluster::topology::{Endpoint, Service};
-use crate::cluster::{Cluster, ClusterError, start_services};
-use crate::model::{Link, LinkEffect, LinkFault, LinkPattern, LinkScope, Streams};
+use crate::cluster::{Cluster, ClusterError, Way, start_services};
+use crate::model::{Link, LinkFault, LinkPattern, LinkScope, Streams};
 use crate::toxiproxy::{NewProxy, ProxyChange, Stream, Toxic, ToxiproxyClient, ToxiproxyError};
 use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::SocketAddr;
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -31,10 +32,9 @@ pub struct Links {
 }
 
 struct Source {
-    /// Where its proxies listen.
-    address: IpAddr,
     toxiproxy: ToxiproxyClient,
-    ports: BTreeMap<String, u16>,
+    /// By destination.
+    ways: BTreeMap<String, Way>,
     /// The faults that keep a proxy from listening, by destination.
     refusals: Mutex<BTreeMap<String, BTreeSet<u32>>>,
     /// Where a link leads, if not to the destination it is called after.
@@ -75,17 +75,18 @@ impl Links {
     }
 
     /// The names that lead to this source's own proxies.
-    pub fn hosts_of(&self, source: &str) -> BTreeMap<String, IpAddr> {
+    pub fn hosts_of(&self, source: &str) -> BTreeMap<String, SocketAddr> {
         let Some(source) = self.sources.get(source) else {
             return BTreeMap::new();
         };
-        let names = source.ports.keys();
-        names.map(|name| (name.clone(), source.address)).collect()
+        let ways = source.ways.iter();
+        ways.map(|(name, way)| (name.clone(), way.found_at))
+            .collect()
     }
 
     pub fn all(&self) -> Vec<Link> {
         let all = self.sources.iter().flat_map(|(from, source)| {
-            source.ports.keys().map(move |to| Link {
+            source.ways.keys().map(move |to| Link {
                 from: from.clone(),
                 to: to.clone(),
             })
@@ -93,8 +94,10 @@ impl Links {
         all.collect()
     }
 
-    pub fn port(&self, link: &Link) -> Option<u16> {
-        self.sources.get(&link.from)?.ports.get(&link.to).copied()
+    /// What the source of a link says to get to its beginning.
+    pub fn called(&self, link: &Link) -> Option<&str> {
+        let way = self.sources.get(&link.from)?.ways.get(&link.to)?;
+        Some(&way.called)
     }
 
     /// All from and to one node.
@@ -105,10 +108,7 @@ impl Links {
     }
 
     pub fn gripped_by(&self, fault: &LinkFault) -> Vec<Grip> {
-        let streams = match &fault.effect {
-            LinkEffect::Refuse => Streams::Both,
-            LinkEffect::Toxic { streams, .. } => *streams,
-        };
+        let streams = fault.streams();
         let all = self.all().into_iter();
         let gripped = all.filter_map(|link| {
             let streams = streams_of(&link, &self.leads_to(&link), &fault.scope, streams);
@@ -174,9 +174,16 @@ impl Links {
     }
 
     /// From now on the link leads to another server; open connections are closed.
-    pub async fn lead_to(&self, link: &Link, server: &Endpoint) -> Result<(), String> {
+    pub async fn lead_to(
+        &self,
+        cluster: &dyn Cluster,
+        link: &Link,
+        server: &Endpoint,
+    ) -> Result<(), String> {
+        let way = cluster.way(&proxy_of(&link.from), server).await;
+        let way = way.map_err(|error| error.to_string())?;
         let change = ProxyChange {
-            upstream: Some(format!("{}:{}", server.node, server.port)),
+            upstream: Some(way.upstream),
             ..ProxyChange::default()
         };
         let source = self.source(link)?;
@@ -215,17 +222,15 @@ impl Source {
         };
         let toxiproxy = control(cluster, &node).await?.map_err(failed)?;
         await_answer(&toxiproxy).await.map_err(failed)?;
-        toxiproxy
-            .populate(&proxies(reached))
-            .await
-            .map_err(failed)?;
-        let ports = reached
-            .iter()
-            .map(|server| (server.node.clone(), server.port));
+        let ways = reached.iter().map(async |server| {
+            let way = cluster.way(&node, server).await?;
+            Ok::<_, ClusterError>((server.node.clone(), way))
+        });
+        let ways = try_join_all(ways).await?;
+        toxiproxy.populate(&proxies(&ways)).await.map_err(failed)?;
         Ok(Source {
-            address: cluster.inner_address(&node).await?,
             toxiproxy,
-            ports: ports.collect(),
+            ways: ways.into_iter().collect(),
             refusals: Mutex::default(),
             led_to: Mutex::default(),
         })
@@ -233,14 +238,25 @@ impl Source {
 }
 
 /// The proxies of one source, each called after its destination.
-pub fn proxies(reached: &[Endpoint]) -> Vec<NewProxy> {
-    let proxies = reached.iter().map(|server| NewProxy {
-        name: server.node.clone(),
-        listen: format!("0.0.0.0:{}", server.port),
-        upstream: format!("{}:{}", server.node, server.port),
+pub fn proxies(ways: &[(String, Way)]) -> Vec<NewProxy> {
+    let proxies = ways.iter().map(|(destination, way)| NewProxy {
+        name: destination.clone(),
+        listen: way.listen.clone(),
+        upstream: way.upstream.clone(),
         enabled: true,
     });
     proxies.collect()
+}
+
+/// Whether a fault gets hold of a link that this source has, before any leads
+/// elsewhere.
+pub fn gripped_from(source: &str, reach: &Reach, fault: &LinkFault) -> bool {
+    let reached = reach.get(source).into_iter().flatten();
+    let mut links = reached.map(|server| Link {
+        from: source.to_owned(),
+        to: server.node.clone(),
+    });
+    links.any(|link| !streams_of(&link, &link.to, &fault.scope, fault.streams()).is_empty())
 }
 
 /// The original says that it listens just before it does.

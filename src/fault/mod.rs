@@ -12,6 +12,7 @@ mod harm;
 pub mod journal;
 mod links;
 mod names;
+mod needs;
 mod packet_filter;
 pub mod probe;
 mod readback;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use field::{ClockReading, Field, Server, WorkerClocks};
 pub use links::{Links, Reach, proxies};
+pub use needs::needs;
 
 use crate::model::{Fault, FaultKind, FaultRow};
 use book::{Book, Standing};

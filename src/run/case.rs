@@ -7,14 +7,15 @@ use super::judge::judge_case;
 use super::nodes::CaseNodes;
 use super::observer::Observer;
 use super::phases::Phases;
+use super::possible::lacking;
 use super::settle::settle;
 use super::stage::{Played, Stage};
 use super::{RunError, RunFolder, RunRequest, stop_at};
 use crate::cluster::{Cluster, ClusterError, LastLines, Runtime};
 use crate::fault::Nemesis;
 use crate::fault::journal::Journal;
-use crate::model::CaseResult;
-use crate::progress::Progress;
+use crate::model::{CaseNotes, CaseResult};
+use crate::progress::{Progress, Task};
 use crate::scenario::Case;
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -35,6 +36,15 @@ pub async fn run_case(
     let mut nodes = CaseNodes::new(request, case);
     let mut clock = Phases::default();
 
+    if let Some(reason) = lacking(runtime, &nodes, &case.setup) {
+        let notes = CaseNotes {
+            workers: nodes.worker_names(),
+            gaps: vec![format!("cannot be done here: {reason}")],
+            ..CaseNotes::default()
+        };
+        evidence.notes(&notes)?;
+        return judged(case, folder, task.as_ref());
+    }
     task.detail("making a network");
     let run = uuid::Uuid::new_v4().simple().to_string()[..10].to_owned();
     let cluster = clock
@@ -106,7 +116,12 @@ pub async fn run_case(
     let keep = request.keep && !matches!(collected, Err(RunError::Interrupted));
     task.detail("removing");
     let removed = match keep {
-        true => Ok(()),
+        true => cluster.keep().await.map(|kept| {
+            progress.say(&format!(
+                "{} {} is kept: {kept}; `fencepost clean` removes them",
+                request.scenario.name, case.name
+            ));
+        }),
         false => match clock.time("clean", cluster.remove()).await {
             // Nothing of the case is left, and nothing can be done about it here.
             Err(stuck @ ClusterError::StuckNetwork { .. }) => {
@@ -116,16 +131,14 @@ pub async fn run_case(
             removed => removed,
         },
     };
-    if keep {
-        progress.say(&format!(
-            "{} {} is kept: containers with the label fencepost.run={run}; `fencepost clean` removes them",
-            request.scenario.name, case.name
-        ));
-    }
     let mut notes = both(collected, removed.map_err(RunError::from))?;
 
     notes.measurements = clock.finish();
     evidence.notes(&notes)?;
+    judged(case, folder, task.as_ref())
+}
+
+fn judged(case: &Case, folder: &RunFolder, task: &dyn Task) -> Result<CaseResult, RunError> {
     let outcome = judge_case(case, &folder.case(&case.name))?;
     task.finish(&outcome.verdict.outcome.to_string());
     Ok(outcome)

@@ -20,6 +20,7 @@ mod nodes;
 mod observer;
 mod open_run;
 mod phases;
+mod possible;
 mod prepare;
 mod recorded;
 mod seen;
@@ -30,7 +31,7 @@ mod through_faults;
 mod time_stamp;
 mod workers;
 
-pub use folder::{FolderError, RESULT, RunFolder, SCENARIO, to_json};
+pub use folder::{FolderError, JUNIT, RESULT, RunFolder, SCENARIO, to_json, write_whole};
 pub use judge::judge_run;
 pub use load::{LocalRequest, ServerAddresses, run_local};
 pub use many::{Pace, run_all};
@@ -40,6 +41,7 @@ pub use mutant::mutants;
 use crate::cluster::topology::{Service, Topology};
 use crate::cluster::{ClusterError, Image};
 use crate::load::LoadError;
+use crate::model::RunRecord;
 use crate::scenario::{Case, Scenario};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -88,6 +90,11 @@ pub enum RunError {
     Report(String),
     #[error("{which}: {error}")]
     InCase { which: String, error: Box<RunError> },
+    #[error("{first}\n{then}")]
+    AndAlso {
+        first: Box<RunError>,
+        then: Box<RunError>,
+    },
     #[error("{first}\nand then, cleaning up: {then}")]
     AndThen {
         first: Box<RunError>,
@@ -100,6 +107,21 @@ impl RunRequest<'_> {
     fn chosen(&self) -> impl Iterator<Item = &Case> {
         let cases = self.scenario.cases.iter();
         cases.filter(|case| self.case.is_none_or(|only| only == case.name))
+    }
+
+    /// What there is to say of a run that did not come to its turn.
+    pub fn not_begun(&self) -> RunRecord {
+        RunRecord {
+            scenario: self.scenario.name.clone(),
+            scenario_hash: self.scenario.hash(),
+            seed: self.seed,
+            settings: self.scenario.settings.words(),
+            mutant: self.mutant.clone(),
+            cases: Vec::new(),
+            unfinished: self.chosen().map(|case| case.name.clone()).collect(),
+            environment: BTreeMap::new(),
+            folder: PathBuf::new(),
+        }
     }
 
     fn topology(&self, case: &Case) -> &Topology {

@@ -1,10 +1,10 @@
 //! A run some of whose cases are still to come, and its result so far.
 
 use super::load::write_plots;
-use super::{FolderError, RESULT, RunFolder, to_json};
+use super::{FolderError, JUNIT, RESULT, RunFolder, to_json};
 use crate::model::{CaseResult, RunRecord};
 use crate::progress::Progress;
-use crate::report::json;
+use crate::report::{json, junit};
 use crate::scenario::Scenario;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -81,7 +81,9 @@ impl OpenRun {
 
     fn write(&self) -> Result<(), FolderError> {
         self.folder
-            .write(RESULT, &to_json(&json::result(&self.record)))
+            .write(RESULT, &to_json(&json::result(&self.record)))?;
+        let junit = junit::document(&[junit::suite(&self.record)]);
+        self.folder.write(JUNIT, junit.as_bytes())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is done once, before the first case of all runs.
 
 use super::{FolderError, RunError, RunFolder, RunRequest};
-use crate::cluster::{Image, Runtime};
+use crate::cluster::{Image, Leftovers, Runtime};
 use crate::fault::journal::heal_leftovers;
 use crate::model::Fault;
 use crate::progress::Progress;
@@ -52,7 +52,7 @@ pub async fn prepare(
             progress.say(&healed);
         }
     }
-    let swept = runtime.sweep().await?;
+    let swept = runtime.sweep(Leftovers::OfDeadRuns).await?;
     for leftover in swept.removed {
         progress.say(&format!(
             "removed {leftover}, left behind by a run that was killed"
@@ -118,7 +118,7 @@ mod tests {
             unreachable!("{run} has an owner")
         }
 
-        async fn sweep(&self) -> Result<Swept, ClusterError> {
+        async fn sweep(&self, _: Leftovers) -> Result<Swept, ClusterError> {
             unreachable!("nothing is swept")
         }
     }

@@ -46,7 +46,7 @@ fn clean_and_sweep_leave_a_run_that_lives_alone() {
     let folder = results.to_str().expect("a plain path");
     let run = ["run", SCENARIO, "--case", "fenced", "--results", folder];
     // So long that it cannot have come to its end by itself.
-    let alive = start(command(run.into_iter().chain(["--set", "lock.ttl=60s"])));
+    let alive = start(command(run.into_iter().chain(["--set", "lock.ttl=40s"])));
     let faults = results.join(SCENARIO).join("latest/fenced/faults.jsonl");
     await_row(&faults, |row| row["stage"] == "observed");
     let before = owned_by(alive.pid);

@@ -1,11 +1,13 @@
 //! toxiproxy/*.json say what a run derives from the topologies.
 
 use crate::support::project;
-use fencepost::cluster::Topology;
+use fencepost::cluster::topology::Endpoint;
+use fencepost::cluster::{Topology, Way};
 use fencepost::fault::proxies;
 use fencepost::toxiproxy::NewProxy;
 use std::collections::BTreeMap;
 use std::fs;
+use std::net::Ipv4Addr;
 
 #[test]
 fn the_proxies_are_those_of_the_topologies() {
@@ -13,10 +15,10 @@ fn the_proxies_are_those_of_the_topologies() {
     for (name, topology) in Topology::load_all(&project().join("compose")).unwrap() {
         let workers = topology.workers.iter().map(|worker| {
             let reached = topology.reached_by(worker);
-            (worker.name.as_str(), proxies(&reached))
+            (worker.name.as_str(), proxies(&ways(&reached)))
         });
         let services = topology.links();
-        let services = services.map(|(name, reached)| (name, proxies(reached)));
+        let services = services.map(|(name, reached)| (name, proxies(&ways(reached))));
         let all: BTreeMap<&str, Vec<NewProxy>> = workers.chain(services).collect();
         let derived = serde_json::to_string_pretty(&all).unwrap() + "\n";
         let file = project().join(format!("toxiproxy/{name}.json"));
@@ -26,4 +28,12 @@ fn the_proxies_are_those_of_the_topologies() {
         let written = fs::read_to_string(&file).unwrap_or_default();
         assert_eq!(written, derived, "{}", file.display());
     }
+}
+
+/// As containers see them.
+fn ways(reached: &[Endpoint]) -> Vec<(String, Way)> {
+    let proxy = Ipv4Addr::UNSPECIFIED.into();
+    let ways = reached.iter();
+    ways.map(|server| (server.node.clone(), Way::by_name(server, proxy)))
+        .collect()
 }

@@ -7,6 +7,7 @@ mod docker;
 mod home;
 mod promises;
 mod read;
+mod redis_connection;
 mod said;
 mod servers;
 mod silent;
@@ -19,6 +20,7 @@ pub use docker::{Events, docker, docker_ok, owned_by};
 pub use home::{Home, copy_folder};
 pub use promises::{contenders_exclude_each_other, times, tokens_only_grow};
 pub use read::{await_row, json, rows, until};
+pub use redis_connection::connection_to;
 pub use said::Said;
 pub use servers::{
     Server, etcd_servers, own_durable_redis, own_etcd, own_redis, own_small_etcd, redis_address,

@@ -5,7 +5,8 @@ use crate::support::*;
 
 #[test]
 fn what_needs_docker_says_so_and_what_to_do() {
-    for arguments in [&["run", SCENARIO][..], &["images"], &["clean"]] {
+    let run = ["run", SCENARIO, "--runtime", "docker"];
+    for arguments in [&run[..], &["images"], &["clean"]] {
         offline(arguments)
             .expect_code(69)
             .expect_short_error(2)
@@ -20,7 +21,7 @@ fn what_needs_docker_says_so_and_what_to_do() {
 fn a_run_without_docker_leaves_no_results() {
     let results = fresh_folder("no-docker");
     let folder = results.to_str().expect("a plain path");
-    offline(&["run", SCENARIO, "--results", folder]).expect_code(69);
+    offline(&["run", SCENARIO, "--runtime", "docker", "--results", folder]).expect_code(69);
     let left = std::fs::read_dir(&results).expect("a folder").count();
     assert_eq!(left, 0);
 }

@@ -3,6 +3,9 @@
 mod sides;
 mod told;
 
+pub use sides::{Pair, Side};
+pub use told::markdown;
+
 use super::exit::{Exit, Failure};
 use super::format::Format;
 use super::home::Home;
@@ -11,7 +14,6 @@ use super::progress::look;
 use super::recorded::read_result;
 use crate::report::diff::{self, DEFAULT_RATIO, Difference};
 use clap::Args;
-use sides::{Pair, Side};
 use std::path::PathBuf;
 
 /// Compare two runs by meaning: verdicts, violations, measurements beyond the noise
@@ -50,12 +52,12 @@ fn threshold(text: &str) -> Result<f64, String> {
 }
 
 /// One pair, and what came of it.
-struct Comparison {
-    pair: Pair,
-    came_to: CameTo,
+pub struct Comparison {
+    pub pair: Pair,
+    pub came_to: CameTo,
 }
 
-enum CameTo {
+pub enum CameTo {
     Compared(Difference),
     /// And why.
     NotComparable(Vec<String>),
@@ -82,13 +84,9 @@ impl Diff {
             (Err(error), _) | (_, Err(error)) => return Err(error),
         };
         let pairs = sides::pairs(old, new)?;
-        let comparisons: Vec<Comparison> = pairs
-            .into_iter()
-            .map(|pair| Comparison {
-                came_to: compare(&pair, self.threshold),
-                pair,
-            })
-            .collect();
+        let comparisons = pairs.into_iter();
+        let comparisons = comparisons.map(|pair| Comparison::of(pair, self.threshold));
+        let comparisons: Vec<Comparison> = comparisons.collect();
         let text = match self.format {
             Format::Json => told::json(&comparisons),
             Format::Markdown => told::markdown(&comparisons, self.all),
@@ -131,6 +129,13 @@ fn exit(comparisons: &[Comparison]) -> Exit {
         true => Exit::Inconclusive,
         // With nothing that could be compared, nothing is known to be the same.
         false => exit,
+    }
+}
+
+impl Comparison {
+    pub fn of(pair: Pair, threshold: f64) -> Comparison {
+        let came_to = compare(&pair, threshold);
+        Comparison { pair, came_to }
     }
 }
 

@@ -1,13 +1,13 @@
 //! What OLD and NEW mean: files, folders, names.
 
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::overview::BASELINE;
 use crate::cli::recorded::read_result;
 use crate::run::{RESULT, SCENARIO};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 const LATEST: &str = "latest";
-const BASELINE: &str = "baseline";
 
 /// One result, or those of many scenarios, by name.
 #[derive(Debug, PartialEq)]

@@ -18,8 +18,8 @@ pub fn human(comparisons: &[Comparison], look: &Look) -> String {
     compared.collect::<Vec<String>>().join("\n")
 }
 
-pub fn markdown(comparisons: &[Comparison], all: bool) -> String {
-    let told = comparisons.iter().map(|comparison| {
+pub fn markdown<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>, all: bool) -> String {
+    let told = comparisons.into_iter().map(|comparison| {
         let called = &comparison.pair.called;
         match &comparison.came_to {
             CameTo::Compared(difference) => page(difference, all),

@@ -60,7 +60,7 @@ pub fn on_network(
     // A second name behind the first: when a container leaves the network, the
     // engine takes every line out of its hosts file that ends in a name of that
     // network, and would send it past its own proxies ever after.
-    let hosts = hosts.map(|(name, address)| format!("{name} {name}.link:{address}"));
+    let hosts = hosts.map(|(name, at)| format!("{name} {name}.link:{}", at.ip()));
     let endpoint = network::known_as(&node.name);
     ContainerCreateBody {
         hostname: Some(node.name.clone()),

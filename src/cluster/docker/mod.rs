@@ -23,8 +23,10 @@ use self::engine::call;
 use self::images::ImageIds;
 use self::labels::RunLabels;
 use self::target::Target;
-use super::topology::Port;
-use super::{Cluster, ClusterError, Console, Helper, NodeSpec, NodeState, Signal, ThreadState};
+use super::topology::{Endpoint, Port};
+use super::{
+    Cluster, ClusterError, Console, Helper, NodeSpec, NodeState, Signal, ThreadState, Way,
+};
 use async_trait::async_trait;
 use bollard::models::{ContainerCreateBody, NetworkCreateRequest};
 use std::net::{IpAddr, SocketAddr};
@@ -220,6 +222,11 @@ impl Cluster for DockerCluster {
         self.target(node).connect().await
     }
 
+    async fn way(&self, proxy: &str, server: &Endpoint) -> Result<Way, ClusterError> {
+        let proxy = self.target(proxy).inner_address().await?;
+        Ok(Way::by_name(server, proxy))
+    }
+
     async fn inner_address(&self, node: &str) -> Result<IpAddr, ClusterError> {
         self.target(node).inner_address().await
     }
@@ -255,5 +262,10 @@ impl Cluster for DockerCluster {
         self.births.close();
         self.births.wait().await;
         sweep::remove_run(&self.engine, &self.labels.run).await
+    }
+
+    async fn keep(&self) -> Result<String, ClusterError> {
+        let label = format!("{}={}", labels::RUN, self.labels.run);
+        Ok(format!("containers with the label {label}"))
     }
 }

@@ -1,7 +1,7 @@
 use super::images::{self, ImageIds};
-use super::sweep::{self, Leftovers};
+use super::sweep;
 use super::{DockerCluster, Engine};
-use crate::cluster::{Cluster, ClusterError, Image, Runtime, Swept};
+use crate::cluster::{Cluster, ClusterError, Image, Leftovers, Runtime, Swept};
 use crate::progress::Progress;
 use async_trait::async_trait;
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +75,7 @@ impl Runtime for DockerRuntime {
         )))
     }
 
-    async fn sweep(&self) -> Result<Swept, ClusterError> {
-        sweep::sweep(&self.engine, Leftovers::OfDeadRuns).await
+    async fn sweep(&self, which: Leftovers) -> Result<Swept, ClusterError> {
+        sweep::sweep(&self.engine, which).await
     }
 }

@@ -4,7 +4,7 @@
 use super::engine::{Engine, call, label_filter};
 use super::labels;
 use super::removal::{gone_is_fine, remove_container};
-use crate::cluster::{ClusterError, Owner, Swept};
+use crate::cluster::{ClusterError, Leftovers, Owner, Swept};
 use bollard::query_parameters::{
     ListContainersOptions, ListImagesOptions, ListNetworksOptions, RemoveImageOptions,
 };
@@ -16,15 +16,6 @@ use std::time::Duration;
 /// A network is let go of a moment after its last container.
 const NETWORK_TRIES: u32 = 20;
 const NETWORK_PAUSE: Duration = Duration::from_millis(100);
-
-/// Which leftovers to take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leftovers {
-    /// Of runs that are certainly over, and not kept on purpose: safe at any time.
-    OfDeadRuns,
-    /// Those, and what `--keep` kept.
-    OfDeadRunsAndKept,
-}
 
 struct Found {
     containers: Vec<String>,

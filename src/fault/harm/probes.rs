@@ -225,10 +225,10 @@ async fn ask_all(
 }
 
 pub async fn ask(field: &Field, link: &Link, question: &Question) -> Result<Answer, String> {
-    let port = field.links()?.port(link);
-    let port = port.ok_or_else(|| format!("there is no link {link}"))?;
+    let called = field.links()?.called(link);
+    let called = called.ok_or_else(|| format!("there is no link {link}"))?;
     let question = Question {
-        to: format!("{}:{port}", link.to),
+        to: called.to_owned(),
         ..question.clone()
     };
     field.witnesses.ask(&link.from, question).await

@@ -33,7 +33,8 @@ impl Harm for Promoted {
             port: server.port(),
         };
         for link in &self.links {
-            field.links()?.lead_to(link, &here).await?;
+            let links = field.links()?;
+            links.lead_to(field.cluster.as_ref(), link, &here).await?;
         }
         Ok(())
     }

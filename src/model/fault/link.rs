@@ -24,6 +24,15 @@ pub struct LinkFault {
     pub effect: LinkEffect,
 }
 
+impl LinkFault {
+    pub fn streams(&self) -> Streams {
+        match &self.effect {
+            LinkEffect::Refuse => Streams::Both,
+            LinkEffect::Toxic { streams, .. } => *streams,
+        }
+    }
+}
+
 /// Which links.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

@@ -110,7 +110,7 @@ fn one_story(case: &CaseResult, story: &Story, width: usize) -> String {
     wrapped(&title, INDENT, width) + &steps.collect::<String>()
 }
 
-fn finding_words(finding: &Finding) -> String {
+pub fn finding_words(finding: &Finding) -> String {
     let what = finding.what.replace('_', " ");
     let (found, expected) = (&finding.found, &finding.expected);
     match finding.held {

@@ -9,11 +9,17 @@ use super::grid::wrapped;
 use super::load;
 use super::look::Look;
 use crate::model::{CaseResult, Outcome, RunRecord};
-use case::CaseLines;
+use case::{CaseLines, finding_words};
 use fit::{Fitted, fit};
 
 /// What one scenario says fits on one screen. The tables of a load come on top.
 const MOST_LINES: usize = 29;
+/// For files, where nobody counts columns.
+const QUOTED: Look = Look {
+    color: false,
+    width: usize::MAX,
+    all: false,
+};
 /// Names in one line.
 const NAMES_SHOWN: usize = 3;
 
@@ -39,6 +45,21 @@ pub fn screen(run: &RunRecord, look: &Look) -> String {
     let tables = load::table(run);
     let left_out = left_out(&shortened, run, look);
     text + &tables + &closing + &left_out
+}
+
+/// A case alone, as a test report quotes it.
+pub fn case_text(case: &CaseResult) -> String {
+    let whole = CaseLines::new(case, &QUOTED);
+    let lines = std::iter::once(&whole.head).chain(whole.body());
+    lines.cloned().collect::<Vec<String>>().join("\n")
+}
+
+/// What was expected and did not come, in a line.
+pub fn missed(case: &CaseResult) -> String {
+    let findings = case.verdict.findings.iter();
+    let missed = findings.filter(|finding| finding.outcome != Outcome::AsExpected);
+    let missed: Vec<String> = missed.map(finding_words).collect();
+    missed.join(", ")
 }
 
 /// The verdict in a line, for one of many runs.

@@ -12,8 +12,8 @@ async fn names_can_lead_elsewhere_for_one_node() {
     bring_up(&*cluster, &redis("redis")).await;
     let mut misled = script("misled", "exec sleep 1000");
     misled.hosts = BTreeMap::from([
-        ("redis".to_owned(), "192.0.2.7".parse().unwrap()),
-        ("nobody".to_owned(), "192.0.2.8".parse().unwrap()),
+        ("redis".to_owned(), "192.0.2.7:6379".parse().unwrap()),
+        ("nobody".to_owned(), "192.0.2.8:6379".parse().unwrap()),
     ]);
     bring_up(&*cluster, &misled).await;
     bring_up(&*cluster, &script("plain", "exec sleep 1000")).await;

@@ -1,7 +1,7 @@
 use super::*;
 use crate::support::*;
 use fencepost::cluster::docker::DockerRuntime;
-use fencepost::cluster::{Owner, Runtime, Signal};
+use fencepost::cluster::{Leftovers, Owner, Runtime, Signal};
 
 #[tokio::test]
 async fn a_state_tells_each_life_from_the_others() {
@@ -183,7 +183,7 @@ async fn a_sweep_takes_what_a_dead_run_left_frozen() {
     docker_ok(&[&run[..], &["sleep", "1000"]].concat());
     docker_ok(&["pause", &name]);
     let runtime = DockerRuntime::connect().await.unwrap();
-    let removed = runtime.sweep().await;
+    let removed = runtime.sweep(Leftovers::OfDeadRuns).await;
     let left = docker_ok(&["ps", "-a", "-q", "--filter", &format!("name={name}")]);
     docker(&["rm", "-f", &name]);
     assert!(removed.unwrap().removed.contains(&name));

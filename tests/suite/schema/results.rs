@@ -137,7 +137,7 @@ fn old_results_can_still_be_compared() {
     };
     let good = "pause-gt-ttl/good";
     let same = compare(good, "pause-gt-ttl/settings", 0);
-    same.expect_said(&["the same verdicts", "settings: [] -> [\"lock.ttl=3s\"]"]);
+    same.expect_said(&["the same verdicts", "settings: none -> lock.ttl=3s"]);
     let killed = compare(good, "pause-gt-ttl/killed", 1);
     killed.expect_said(&["the new run ended before it had judged fenced"]);
     compare("hot-key-fairness/small", "hot-key-fairness/small", 0);

@@ -2,9 +2,9 @@
 //! from Debian's packages with mmdebstrap, which finds its mirror by itself.
 
 use super::{find, program, pull};
-use crate::cluster::ClusterError;
 use crate::cluster::docker::engine::{Engine, failed};
 use crate::cluster::docker::labels;
+use crate::cluster::{ClusterError, find_program};
 use crate::progress::Progress;
 use bollard::query_parameters::CreateImageOptions;
 use futures_util::StreamExt;
@@ -57,7 +57,7 @@ fn suite_of(image: &str) -> Option<&str> {
 
 /// Where mmdebstrap is, or the command that gets it.
 pub fn bootstrap_tool() -> Result<PathBuf, String> {
-    program::find("mmdebstrap").ok_or_else(|| format!("run: {INSTALL_COMMAND}"))
+    find_program("mmdebstrap").ok_or_else(|| format!("run: {INSTALL_COMMAND}"))
 }
 
 async fn bootstrap(
@@ -137,7 +137,7 @@ async fn install_tool(progress: &dyn Progress) -> Result<PathBuf, ClusterError> 
         what: "mmdebstrap, needed to make a base image where none can be pulled,".to_owned(),
         remedy: format!("run as root: {INSTALL_COMMAND}"),
     };
-    let apt = program::find("apt-get").filter(|_| nix::unistd::geteuid().is_root());
+    let apt = find_program("apt-get").filter(|_| nix::unistd::geteuid().is_root());
     let Some(apt) = apt else {
         return Err(missing());
     };

@@ -24,7 +24,6 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use base::bootstrap_tool;
-pub use program::find as find_program;
 
 const PULL_DEADLINE: Duration = Duration::from_secs(300);
 /// As long as everything that it may have to make can take.

@@ -4,7 +4,6 @@ use crate::cluster::{ClusterError, LastLines};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::io::{Read, Seek};
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::process::{Child, Command};
@@ -49,14 +48,6 @@ pub async fn run(mut command: Command, what: &str, limit: Duration) -> Result<En
         success: status.success(),
         stderr: LastLines::of(&String::from_utf8_lossy(&text)),
     })
-}
-
-/// The first program of this name on the PATH.
-pub fn find(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|candidate| candidate.is_file())
 }
 
 /// Given up, a program and its children are asked to end before they are made

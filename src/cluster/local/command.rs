@@ -1,0 +1,218 @@
+//! What a command line and an environment say for a container, said for a
+//! process of this machine: other ports, addresses in place of names, and files
+//! in the node's own folder.
+
+use super::ports::Ports;
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// Where a container listens.
+const EVERYWHERE: &str = "0.0.0.0";
+const LOOPBACK: &str = "127.0.0.1";
+
+/// What a node finds around it.
+pub struct Here<'a> {
+    pub node: &'a str,
+    /// Stands in the place of the container's root.
+    pub folder: &'a Path,
+    /// The names of all nodes.
+    pub known: &'a [String],
+    /// Where names lead for this node, where it can be led at all.
+    pub hosts: &'a BTreeMap<String, SocketAddr>,
+    pub is_led: bool,
+    pub ports: &'a Ports,
+}
+
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    pub command: Vec<String>,
+    pub environment: BTreeMap<String, String>,
+    /// The folders that it names.
+    pub folders: Vec<PathBuf>,
+}
+
+pub fn said_here(
+    command: &[String],
+    environment: &BTreeMap<String, String>,
+    here: &Here<'_>,
+) -> io::Result<Said> {
+    let mut said = Said::default();
+    let mut words = command.iter().peekable();
+    let mut before = "";
+    while let Some(word) = words.next() {
+        let port = words.peek().and_then(|next| next.parse::<u16>().ok());
+        let lone_port = word.parse().ok().filter(|_| before.ends_with("-port"));
+        if let (true, Some(port)) = (here.knows(word), port) {
+            // `--replicaof redis 6379`
+            let address = here.address(word, port)?;
+            said.command.push(address.ip().to_string());
+            said.command.push(address.port().to_string());
+            words.next();
+        } else if let Some(port) = lone_port {
+            let own = here.ports.of(here.node, port)?;
+            said.command.push(own.port().to_string());
+        } else if word == EVERYWHERE {
+            said.command.push(LOOPBACK.to_owned());
+        } else if let Some((flag, path)) = path_in(word) {
+            let path = here.folder.join(path.trim_start_matches('/'));
+            said.command.push(format!("{flag}{}", path.display()));
+            said.folders.push(path);
+        } else {
+            said.command.push(here.with_addresses(word)?);
+        }
+        before = word;
+    }
+    for (name, value) in environment {
+        let value = here.with_addresses(value)?;
+        said.environment.insert(name.clone(), value);
+    }
+    Ok(said)
+}
+
+/// `/data`, or `--data-dir=` and `/data`.
+fn path_in(word: &str) -> Option<(&str, &str)> {
+    let at = match word.starts_with('/') {
+        true => 0,
+        false => word.find("=/")? + 1,
+    };
+    Some(word.split_at(at))
+}
+
+impl Here<'_> {
+    fn knows(&self, name: &str) -> bool {
+        let mut known = self.known.iter();
+        known.any(|known| known == name) || self.hosts.contains_key(name)
+    }
+
+    fn address(&self, name: &str, port: u16) -> io::Result<SocketAddr> {
+        match self.hosts.get(name).filter(|_| self.is_led) {
+            Some(led_to) => Ok(*led_to),
+            None => self.ports.of(name, port),
+        }
+    }
+
+    /// Every `NAME:PORT` of a node as an address of this machine; the rest as it is.
+    fn with_addresses(&self, text: &str) -> io::Result<String> {
+        let mut said = String::new();
+        let mut rest = text;
+        while let Some(colon) = rest.find(':') {
+            let (before, after) = (&rest[..colon], &rest[colon + 1..]);
+            let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+            let begins = before.rfind(|c| !is_name(c)).map_or(0, |at| at + 1);
+            let name = &before[begins..];
+            let ends = after.find(|c: char| !c.is_ascii_digit());
+            let digits = &after[..ends.unwrap_or(after.len())];
+            let address = match digits.parse() {
+                Ok(port) if name == EVERYWHERE => Some(self.ports.of(self.node, port)?),
+                Ok(port) if self.knows(name) => Some(self.address(name, port)?),
+                _ => None,
+            };
+            match address {
+                Some(address) => {
+                    said.push_str(&before[..begins]);
+                    said.push_str(&address.to_string());
+                    rest = &after[digits.len()..];
+                }
+                None => {
+                    said.push_str(&rest[..=colon]);
+                    rest = after;
+                }
+            }
+        }
+        said.push_str(rest);
+        Ok(said)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Told {
+        ports: Ports,
+        hosts: BTreeMap<String, SocketAddr>,
+        is_led: bool,
+    }
+
+    impl Told {
+        fn new(is_led: bool) -> Told {
+            let led_to = SocketAddr::from(([127, 0, 0, 1], 9));
+            Told {
+                ports: Ports::default(),
+                hosts: BTreeMap::from([("redis".to_owned(), led_to), ("e2".to_owned(), led_to)]),
+                is_led,
+            }
+        }
+
+        fn port(&self, node: &str, port: u16) -> u16 {
+            self.ports.of(node, port).unwrap().port()
+        }
+
+        fn say(&self, command: &str, environment: &[(&str, &str)]) -> Said {
+            let here = Here {
+                node: "e1",
+                folder: Path::new("/run/e1"),
+                known: &["e1", "e2"].map(str::to_owned),
+                hosts: &self.hosts,
+                is_led: self.is_led,
+                ports: &self.ports,
+            };
+            let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            let environment = environment.iter();
+            let environment =
+                environment.map(|(name, value)| (name.to_string(), value.to_string()));
+            said_here(&command, &environment.collect(), &here).unwrap()
+        }
+    }
+
+    #[test]
+    fn a_redis_listens_at_its_own_port_and_follows_over_its_link() {
+        let told = Told::new(true);
+        let said = told.say(
+            "redis-server --port 6379 --bind 0.0.0.0 --save  --dir /var/lib/redis --replicaof redis 6379 --delay 0",
+            &[],
+        );
+        let port = told.port("e1", 6379);
+        let wanted = format!(
+            "redis-server --port {port} --bind 127.0.0.1 --save  --dir /run/e1/var/lib/redis --replicaof 127.0.0.1 9 --delay 0"
+        );
+        assert_eq!(said.command.join(" "), wanted);
+        assert_eq!(said.folders, [Path::new("/run/e1/var/lib/redis")]);
+    }
+
+    #[test]
+    fn members_that_know_each_other_by_one_address_are_not_led() {
+        let told = Told::new(false);
+        let said = told.say(
+            "etcd --name=e1 --data-dir=/data --listen-peer-urls=http://0.0.0.0:2381 --initial-cluster=e1=http://e1:2381,e2=http://e2:2382",
+            &[],
+        );
+        let (own, other) = (told.port("e1", 2381), told.port("e2", 2382));
+        let wanted = format!(
+            "etcd --name=e1 --data-dir=/run/e1/data --listen-peer-urls=http://127.0.0.1:{own} --initial-cluster=e1=http://127.0.0.1:{own},e2=http://127.0.0.1:{other}"
+        );
+        assert_eq!(said.command.join(" "), wanted);
+    }
+
+    #[test]
+    fn a_worker_is_told_where_its_proxies_are_and_nothing_else_changes() {
+        let told = Told::new(true);
+        let said = told.say(
+            "worker",
+            &[
+                ("FENCEPOST_ENDPOINTS", "redis:6379,e2:2372"),
+                ("FENCEPOST_RESOURCE", "http://redis:8080/x"),
+                ("FENCEPOST_KEY", "a:1:redis"),
+                ("EMPTY", ""),
+            ],
+        );
+        let value = |name: &str| said.environment[name].as_str();
+        assert_eq!(value("FENCEPOST_ENDPOINTS"), "127.0.0.1:9,127.0.0.1:9");
+        assert_eq!(value("FENCEPOST_RESOURCE"), "http://127.0.0.1:9/x");
+        assert_eq!(value("FENCEPOST_KEY"), "a:1:redis");
+        assert_eq!(value("EMPTY"), "");
+        assert_eq!(said.command, ["worker"]);
+    }
+}

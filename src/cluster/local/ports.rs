@@ -1,0 +1,85 @@
+//! Which port of this machine stands for which port of a node.
+
+use socket2::{Domain, Protocol, Socket, Type};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Mutex;
+
+/// Chosen by the system when first asked for, and the same from then on.
+///
+/// Each is held by a socket that is bound and does not listen, for as long as
+/// the cluster lives. Both it and the server's own socket allow the address to be
+/// reused, so the server may listen there, also after a restart; and the system
+/// gives the port to nobody else who asks for any. So there is no race to lose.
+#[derive(Default)]
+pub struct Ports {
+    held: Mutex<BTreeMap<(String, u16), Held>>,
+}
+
+struct Held {
+    address: SocketAddr,
+    _socket: Socket,
+}
+
+impl Ports {
+    pub fn of(&self, node: &str, port: u16) -> io::Result<SocketAddr> {
+        self.held(node, port, 0)
+    }
+
+    /// Somebody wants it at this very port.
+    pub fn fix(&self, node: &str, port: u16, host: u16) -> io::Result<SocketAddr> {
+        self.held(node, port, host)
+    }
+
+    fn held(&self, node: &str, port: u16, host: u16) -> io::Result<SocketAddr> {
+        let mut held = self.held.lock();
+        let held = held.as_mut().unwrap_or_else(|poisoned| poisoned.get_mut());
+        let name = (node.to_owned(), port);
+        if let Some(held) = held.get(&name) {
+            return Ok(held.address);
+        }
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+        socket.set_reuse_address(true)?;
+        socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, host)).into())?;
+        let address = socket.local_addr()?.as_socket();
+        let address = address.ok_or_else(|| io::Error::other("no address of IPv4"))?;
+        held.insert(
+            name,
+            Held {
+                address,
+                _socket: socket,
+            },
+        );
+        Ok(address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpStream;
+    use tokio::net::TcpListener;
+
+    #[tokio::test]
+    async fn a_held_port_is_listened_at_again_and_again() {
+        let ports = Ports::default();
+        let address = ports.of("redis", 6379).unwrap();
+        assert_eq!(ports.of("redis", 6379).unwrap(), address);
+        assert_ne!(ports.of("resource", 6379).unwrap(), address);
+        assert!(TcpStream::connect(address).is_err(), "nobody listens yet");
+        for _ in 0..2 {
+            let server = TcpListener::bind(address).await.unwrap();
+            TcpStream::connect(address).unwrap();
+            drop(server);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_fixed_port_that_somebody_has_is_refused() {
+        let somebody = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = somebody.local_addr().unwrap().port();
+        let taken = Ports::default().fix("redis", 6379, port);
+        assert_eq!(taken.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+}

@@ -1,0 +1,145 @@
+//! One process that a node is, from its start to its end.
+
+use super::folder::{log_of, note_process};
+use super::log::Log;
+use super::spawn::spawn;
+use crate::cluster::lines::Lines;
+use crate::cluster::{Console, ConsoleLine, Signal, Stdin, proc_stat};
+use nix::sys::signal::{self, kill, killpg};
+use nix::unistd::Pid;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::sync::{mpsc, watch};
+
+/// Whether its stdin and stdout are in our hands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    Alone,
+    InOurHands,
+}
+
+pub struct Process {
+    pub pid: u32,
+    pub log: Arc<Log>,
+    started: String,
+    /// Its exit code, once it has ended.
+    ended: watch::Receiver<Option<i64>>,
+}
+
+impl Process {
+    /// The command is whole but for its streams.
+    pub async fn start(
+        mut command: Command,
+        folder: &Path,
+        life: Life,
+    ) -> io::Result<(Process, Option<Console>)> {
+        command
+            .stdin(match life {
+                Life::Alone => Stdio::null(),
+                Life::InOurHands => Stdio::piped(),
+            })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = spawn(command).await?;
+        let missing = |what: &str| io::Error::other(format!("it has no {what}"));
+        let pid = child.id().ok_or_else(|| missing("pid"))?;
+        // It is our child and not waited for yet, so it is there in any case.
+        let started = proc_stat::start_time(pid).ok_or_else(|| missing("start time"))?;
+        note_process(folder, pid, &started)?;
+        let log = Arc::new(Log::open(&log_of(folder), 2)?);
+        let stdout = child.stdout.take().ok_or_else(|| missing("stdout"))?;
+        let stderr = child.stderr.take().ok_or_else(|| missing("stderr"))?;
+        let (send, lines) = mpsc::channel(ConsoleLine::MOST_WAITING);
+        // Both end with the streams, and so with the process.
+        tokio::spawn(read(
+            stdout,
+            Arc::clone(&log),
+            send.clone(),
+            ConsoleLine::Out,
+        ));
+        tokio::spawn(read(stderr, Arc::clone(&log), send, ConsoleLine::Err));
+        let console = child.stdin.take().map(|stdin| Console {
+            stdin: Stdin(Box::pin(stdin)),
+            lines,
+        });
+        let (tell, ended) = watch::channel(None);
+        tokio::spawn(async move {
+            let code = child.wait().await.map(code_of);
+            // One whose end cannot be known is not there any more either.
+            let _ = tell.send(Some(code.unwrap_or_default()));
+        });
+        let process = Process {
+            pid,
+            log,
+            started,
+            ended,
+        };
+        Ok((process, console))
+    }
+
+    /// False where it has ended already.
+    pub fn signal(&self, signal: Signal) -> bool {
+        let Ok(pid) = i32::try_from(self.pid) else {
+            return false;
+        };
+        let pid = Pid::from_raw(pid);
+        if self.exit_code().is_some() || !proc_stat::is_still(self.pid, &self.started) {
+            return false;
+        }
+        let sent = match signal {
+            Signal::Stop => kill(pid, signal::Signal::SIGSTOP),
+            Signal::Continue => kill(pid, signal::Signal::SIGCONT),
+            // As with a container, what it has started itself goes with it.
+            Signal::Kill => killpg(pid, signal::Signal::SIGKILL),
+        };
+        sent.is_ok()
+    }
+
+    pub fn exit_code(&self) -> Option<i64> {
+        *self.ended.borrow()
+    }
+
+    pub async fn await_end(&self) {
+        // Whoever tells it is there until it has.
+        let _ = self.ended.clone().wait_for(Option::is_some).await;
+    }
+
+    /// Another one with every start.
+    pub fn born(&self) -> String {
+        format!("{} {}", self.pid, self.started)
+    }
+}
+
+/// As shells and containers count.
+fn code_of(status: ExitStatus) -> i64 {
+    let code = status.code().or(status.signal().map(|signal| 128 + signal));
+    code.unwrap_or_default().into()
+}
+
+/// Everything is written down; whole lines are handed on as long as somebody
+/// takes them.
+async fn read(
+    mut stream: impl AsyncRead + Unpin,
+    log: Arc<Log>,
+    send: mpsc::Sender<ConsoleLine>,
+    kind: fn(String) -> ConsoleLine,
+) {
+    let mut chunk = vec![0; 16 * 1024];
+    let mut lines = Lines::default();
+    while let Ok(read @ 1..) = stream.read(&mut chunk).await {
+        log.add(&chunk[..read]);
+        if send.is_closed() {
+            continue;
+        }
+        for line in lines.take(&chunk[..read]) {
+            // Nobody listens any more, or nobody ever did.
+            let _ = send.send(kind(line)).await;
+        }
+    }
+    log.close_one();
+}

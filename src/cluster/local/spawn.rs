@@ -1,0 +1,65 @@
+//! Children that cannot outlive us, whatever ends us.
+
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::Signal;
+use nix::unistd::{Pid, getppid};
+use std::io;
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+struct Order {
+    command: Command,
+    /// Whoever asked waits for the child on this one.
+    runtime: Handle,
+    answer: oneshot::Sender<io::Result<Child>>,
+}
+
+/// Starts a process that the kernel kills when this one ends, also by `kill -9`.
+///
+/// The kernel goes by the thread that made the child, not by the process; so all
+/// children are made by one thread, which lives as long as the process does.
+pub async fn spawn(command: Command) -> io::Result<Child> {
+    static MAKER: OnceLock<Sender<Order>> = OnceLock::new();
+    let maker = MAKER.get_or_init(|| {
+        let (send, orders) = channel::<Order>();
+        std::thread::spawn(move || {
+            for order in orders {
+                let _inside = order.runtime.enter();
+                // Where nobody waits any more, the child is killed as it is dropped.
+                let _ = order.answer.send(make(order.command));
+            }
+        });
+        send
+    });
+    let (answer, child) = oneshot::channel();
+    let order = Order {
+        command,
+        runtime: Handle::current(),
+        answer,
+    };
+    let gone = || io::Error::other("the thread that makes processes has ended");
+    maker.send(order).map_err(|_| gone())?;
+    child.await.map_err(|_| gone())?
+}
+
+fn make(mut command: Command) -> io::Result<Child> {
+    let parent = Pid::this();
+    // A group of its own: Ctrl-C at the terminal is for us, who have to heal first.
+    command.process_group(0).kill_on_drop(true);
+    // SAFETY: what runs between fork and exec makes two system calls, and
+    // neither allocates nor takes a lock.
+    unsafe {
+        command.pre_exec(move || {
+            set_pdeathsig(Signal::SIGKILL)?;
+            // We may have ended before it was set.
+            match getppid() == parent {
+                true => Ok(()),
+                false => Err(io::ErrorKind::NotFound.into()),
+            }
+        });
+    }
+    command.spawn()
+}

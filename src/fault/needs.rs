@@ -1,0 +1,81 @@
+//! What faults need of the runtime, whatever has become of the nodes.
+
+use super::links::{Reach, gripped_from};
+use crate::cluster::{Need, NodeSpec};
+use crate::model::{Fault, LEADER};
+
+/// Whoever leads is not known yet, so it may be any service that has links.
+pub fn needs<'a>(fault: &Fault, services: &'a [NodeSpec], reach: &Reach) -> Vec<Need<'a>> {
+    match fault {
+        Fault::Freeze { .. } => vec![Need::Freezer],
+        Fault::Disconnect { .. } => vec![Need::Network],
+        Fault::Loss { .. } => vec![Need::PacketFilters],
+        Fault::Links(links) => {
+            let is_gripped = |node: &&NodeSpec| match fault.node() {
+                Some(LEADER) => reach.contains_key(&node.name),
+                _ => gripped_from(&node.name, reach, links),
+            };
+            services.iter().filter(is_gripped).map(Need::Led).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::topology::Endpoint;
+    use crate::model::{FaultKind, LinkEffect, LinkFault, LinkScope};
+    use std::collections::BTreeMap;
+
+    fn node(name: &str) -> NodeSpec {
+        NodeSpec {
+            name: name.to_owned(),
+            image: String::new(),
+            command: Vec::new(),
+            environment: BTreeMap::new(),
+            ports: Vec::new(),
+            ready: None,
+            started: None,
+            after_others: false,
+            hosts: BTreeMap::new(),
+        }
+    }
+
+    fn reach() -> Reach {
+        let server = |name: &str| Endpoint {
+            node: name.to_owned(),
+            port: 1,
+        };
+        BTreeMap::from([
+            ("a".to_owned(), vec![server("e1"), server("e2")]),
+            ("e1".to_owned(), vec![server("e2")]),
+            ("e2".to_owned(), vec![server("e1")]),
+        ])
+    }
+
+    fn led(scope: LinkScope) -> Vec<String> {
+        let fault = Fault::Links(LinkFault {
+            kind: FaultKind::Refuse,
+            scope,
+            effect: LinkEffect::Refuse,
+        });
+        let services = [node("e1"), node("e2"), node("resource")];
+        let needs = needs(&fault, &services, &reach());
+        let led = needs.into_iter().filter_map(|need| match need {
+            Need::Led(node) => Some(node.name.clone()),
+            _ => None,
+        });
+        led.collect()
+    }
+
+    #[test]
+    fn only_services_whose_own_links_are_cut_have_to_be_led() {
+        let group = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
+        let apart = LinkScope::Between(vec![group(&["a"]), group(&["e1", "e2"])]);
+        assert_eq!(led(apart), [""; 0]);
+        assert_eq!(led(LinkScope::Around("e1".to_owned())), ["e1", "e2"]);
+        assert_eq!(led(LinkScope::Around(LEADER.to_owned())), ["e1", "e2"]);
+        assert_eq!(led(LinkScope::Around("a".to_owned())), [""; 0]);
+    }
+}
