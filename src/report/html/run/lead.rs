@@ -66,7 +66,7 @@ fn clause(case: &CaseResult) -> String {
     let writes = judgement.counts.accepted_writes as usize;
     let happened = match end {
         Some(step) => format!("{} ({violations})", step.concrete),
-        None if is_without_writes => "nobody writes".to_owned(),
+        None if is_without_writes => format!("{} locks live and die", locks(case)),
         None => format!(
             "the resource accepts {} ({violations})",
             counted(writes, "write")
@@ -84,6 +84,17 @@ fn clause(case: &CaseResult) -> String {
         text += &format!(", and this is not certain: {first_line}");
     }
     escaped(&text)
+}
+
+/// How many there were in a case that only makes locks.
+fn locks(case: &CaseResult) -> u64 {
+    let keyspace = case.notes.load.iter().flat_map(|load| &load.keyspace);
+    let made = keyspace.map(|keyspace| {
+        let keys = keyspace.redis.as_ref().map_or(0, |redis| redis.keys);
+        let leases = keyspace.etcd.as_ref().map_or(0, |etcd| etcd.leases);
+        keys + leases
+    });
+    made.sum()
 }
 
 fn warnings(page: &RunPage<'_>) -> String {
