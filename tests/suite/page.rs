@@ -40,8 +40,10 @@ async fn a_page_holds_in_a_real_browser() {
         assert_eq!(seen[nothing], 0, "{nothing}");
     }
 
-    let picture = format!("--screenshot={}/picture.png", "/pages");
-    browser.look("look.html#1400", &[desk[0], &picture]);
+    browser.look(
+        "look.html#1400",
+        &[desk[0], "--screenshot=/pages/picture.png"],
+    );
     the_pair_has_its_colour(&browser, &seen);
 
     let (phone, complaints) = browser.measure("look.html#390", &desk);
@@ -78,7 +80,8 @@ fn counts_are_those_of_the_result(seen: &Value, result: &Value) {
     }
 }
 
-/// Inside the part of the drawing that is in view, with nothing in front of it.
+/// In the part of the drawing that is in view, with nothing in front of it. How far
+/// apart its writes are is up to the run: where they are too far, its middle is there.
 fn the_pair_is_in_sight(seen: &Value) {
     let pairs = seen["pairs"].as_array().expect("a list");
     assert_eq!(
@@ -95,7 +98,11 @@ fn the_pair_is_in_sight(seen: &Value) {
         number(&pair["lanes"]["width"]),
     );
     assert!(width > 10.0 && number(&pair["height"]) > 2.0, "{pair}");
-    assert!(left >= from && left + width <= from + room, "{pair}");
+    let middle = left + width / 2.0;
+    assert!(middle >= from && middle <= from + room, "{pair}");
+    if width < room / 2.0 {
+        assert!(left >= from && left + width <= from + room, "{pair}");
+    }
     assert_eq!(pair["hit"], true, "{pair}");
 }
 

@@ -21,7 +21,7 @@ for (const timeline of document.querySelectorAll(".timeline")) {
     }
   };
   const show = (mark) => {
-    panel.textContent = mark.getAttribute("aria-label") + "\n" + mark.dataset.row;
+    panel.textContent = mark.getAttribute("aria-label") + "\n" + (mark.dataset.row ?? "");
     light(mark, true);
   };
   for (const mark of timeline.querySelectorAll(".mark")) {

@@ -178,8 +178,9 @@ impl<'a> View<'a> {
     fn workers(&self, key: Option<&str>, held: &[&Held]) -> Vec<&'a str> {
         let record = &self.evidence.record;
         let mut all: Vec<&str> = record.workers.iter().map(String::as_str).collect();
+        let mut known: BTreeSet<&str> = all.iter().copied().collect();
         for event in &record.history {
-            if !all.contains(&event.worker.as_str()) {
+            if known.insert(&event.worker) {
                 all.push(&event.worker);
             }
         }
