@@ -65,12 +65,12 @@ impl Run {
         scenarios: usize,
         error: Option<&Failure>,
     ) -> Result<(), Failure> {
-        if self.manner.are_many(scenarios) {
-            harvest.write_junit(&self.manner.results(home))?;
-        }
         if let Some(file) = &self.summary {
             let errors: Vec<String> = error.iter().map(ToString::to_string).collect();
             append(file, &harvest.summary.page(&errors, &[]))?;
+        }
+        if self.manner.are_many(scenarios) {
+            harvest.write_junit(&self.manner.results(home))?;
         }
         Ok(())
     }

@@ -73,7 +73,7 @@ fn every_run_is_a_mark_that_says_what_its_result_says() {
     expect(
         &page,
         &[
-            "Of 1 scenarios, 1 are as expected. The newest run began at 2026-11-15 02:00:00 UTC.",
+            "1 of 1 scenarios as expected. The newest run began at 2026-11-15 02:00:00 UTC.",
             "data-scenario=\"pause-gt-ttl\" data-verdict=\"as_expected\"",
             "with the defect resource-ignores-token",
             "Measurements over the last 2 runs",
@@ -195,7 +195,7 @@ fn thousands_of_runs_are_still_a_page() {
     expect(
         &page,
         &[
-            "200 older",
+            "210 older",
             "30 older runs are in the folder and not listed",
         ],
     );
