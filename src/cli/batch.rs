@@ -4,6 +4,7 @@
 use super::exit::Failure;
 use super::home::Home;
 use super::progress::Shown;
+use super::runs_document::RunsDocument;
 use super::runtime::{Choice, Chosen};
 use super::{interrupt, output, progress};
 use crate::cluster::Runtime;
@@ -15,7 +16,6 @@ use crate::report::terminal;
 use crate::run::{FolderError, JUNIT, Pace, RunRequest, run_all, write_whole};
 use crate::scenario::{Scenario, Setting};
 use clap::Args;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
 
@@ -69,6 +69,8 @@ pub struct Batch<'a> {
     pub keep: bool,
     /// One that cannot run is no reason not to run the others.
     pub keep_going: bool,
+    /// What comes of it is printed by somebody else, as a document.
+    pub silent: bool,
 }
 
 /// What all runs of a command came to.
@@ -76,8 +78,9 @@ pub struct Batch<'a> {
 pub struct Harvest {
     pub tally: Tally,
     pub summary: Summary,
+    pub document: RunsDocument,
     suites: Vec<Suite>,
-    scenarios: BTreeSet<String>,
+    verdicts: Vec<(String, Outcome)>,
 }
 
 impl Harvest {
@@ -85,7 +88,8 @@ impl Harvest {
         self.tally.add(run);
         self.summary.add(run);
         self.suites.push(junit::suite(run));
-        self.scenarios.insert(run.scenario.clone());
+        self.document.add(run);
+        self.verdicts.push((run.scenario.clone(), run.verdict()));
     }
 
     /// One file for all; each run has its own as well.
@@ -137,12 +141,26 @@ impl Batch<'_> {
             Err(failure) => Err(failure),
         };
         for request in &requests {
-            if !harvest.scenarios.contains(&request.scenario.name) {
+            let name = &request.scenario.name;
+            if !harvest
+                .verdicts
+                .iter()
+                .any(|(scenario, _)| scenario == name)
+            {
                 harvest.add(&request.not_begun());
             }
         }
         if self.manner.repeat > 1 {
+            harvest.document.count(&harvest.tally);
+        }
+        if self.silent {
+            return ended;
+        }
+        if self.manner.repeat > 1 {
             output::print(harvest.tally.table())?;
+        } else if harvest.verdicts.len() > 1 {
+            let look = progress::look(false);
+            output::print(terminal::summary(&harvest.verdicts, &look))?;
         }
         ended
     }
@@ -158,16 +176,21 @@ impl Batch<'_> {
             jobs: self.manner.jobs,
             keep_going: self.keep_going,
         };
+        let look = progress::look(false);
         let mut report = |run: &RunRecord| {
             harvest.add(run);
             // Of many good runs a line in the tally is enough; why one did not come to its end
             // is what the command ends with.
             let is_good = run.verdict() == Outcome::AsExpected;
-            if self.manner.repeat > 1 && is_good || !run.unfinished.is_empty() {
+            let is_told_elsewhere = self.silent || !run.unfinished.is_empty();
+            if self.manner.repeat > 1 && is_good || is_told_elsewhere {
                 return Ok(());
             }
-            let screen = terminal::screen(run, progress::wants_color());
-            progress.print(screen).map_err(|error| error.to_string())
+            let text = match is_good && requests.len() > 1 {
+                true => terminal::line(run, &look),
+                false => terminal::screen(run, &look),
+            };
+            progress.print(text).map_err(|error| error.to_string())
         };
         run_all(requests, pace, runtime, progress, interrupt, &mut report).await?;
         Ok(())

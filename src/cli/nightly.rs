@@ -48,6 +48,7 @@ impl Nightly {
             case: None,
             keep: false,
             keep_going: true,
+            silent: false,
         };
         // What stopped a run counts before what could not begin.
         if let Err(failure) = batch.run(&mut harvest).await {

@@ -1,6 +1,8 @@
 use super::batch::{Batch, Harvest, Manner};
 use super::exit::{Exit, Failure};
+use super::format::Printed;
 use super::home::Home;
+use super::output;
 use crate::scenario::{Scenario, Settings};
 use crate::yaml::suggestion;
 use clap::Args;
@@ -32,6 +34,8 @@ pub struct Run {
     /// Append a summary in Markdown, for the page of a CI job ($GITHUB_STEP_SUMMARY)
     #[arg(long, value_name = "FILE")]
     summary: Option<PathBuf>,
+    #[command(flatten)]
+    pub printed: Printed,
 }
 
 impl Run {
@@ -49,13 +53,22 @@ impl Run {
             case: self.case.as_deref(),
             keep: self.keep,
             keep_going: false,
+            silent: self.printed.is_json(),
         };
         let ended = batch.run(&mut harvest).await;
         // Also of runs that an error cut short: CI wants to know about those before all others.
         let told = self.tell_ci(&home, &harvest, scenarios.len(), ended.as_ref().err());
-        ended?;
-        told?;
-        Ok(harvest.tally.worst().into())
+        let verdict = harvest.tally.worst();
+        match ended.and(told) {
+            Ok(()) if self.printed.is_json() => harvest.document.print(verdict)?,
+            Err(failure) if self.printed.is_json() => {
+                harvest.document.print_failure(&failure)?;
+                output::complain(format_args!("error: {failure}"));
+                return Ok(failure.exit);
+            }
+            ended => ended?,
+        }
+        Ok(verdict.into())
     }
 
     fn tell_ci(

@@ -7,11 +7,13 @@ pub mod index;
 pub mod json;
 pub mod junit;
 pub mod load;
+pub mod look;
 #[cfg(test)]
 mod made_up;
 mod markup;
 pub mod plot;
 pub mod recorded;
+pub mod schema;
 pub mod summary;
 pub mod tally;
 pub mod terminal;

@@ -7,12 +7,13 @@ pub use sides::{Pair, Side};
 pub use told::markdown;
 
 use super::exit::{Exit, Failure};
+use super::format::Format;
 use super::home::Home;
 use super::output;
-use super::progress::{wants_color, width};
+use super::progress::look;
 use super::recorded::read_result;
-use crate::report::diff::{self, DEFAULT_RATIO, Difference, Look};
-use clap::{Args, ValueEnum};
+use crate::report::diff::{self, DEFAULT_RATIO, Difference};
+use clap::Args;
 use std::path::PathBuf;
 
 /// Compare two runs by meaning: verdicts, violations, measurements beyond the noise
@@ -35,20 +36,13 @@ pub struct Diff {
     #[arg(long, value_name = "RATIO", default_value_t = DEFAULT_RATIO, value_parser = threshold)]
     threshold: f64,
     #[arg(long, value_enum, default_value_t = Format::Human)]
-    format: Format,
+    pub format: Format,
     /// Show measurements within the noise too
     #[arg(long)]
     all: bool,
     /// The folder that names are looked up in [default: results/]
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    Human,
-    Json,
-    Markdown,
 }
 
 fn threshold(text: &str) -> Result<f64, String> {
@@ -96,14 +90,7 @@ impl Diff {
         let text = match self.format {
             Format::Json => told::json(&comparisons),
             Format::Markdown => told::markdown(&comparisons, self.all),
-            Format::Human => {
-                let look = Look {
-                    color: wants_color(),
-                    width: width(),
-                    all: self.all,
-                };
-                told::human(&comparisons, &look)
-            }
+            Format::Human => told::human(&comparisons, &look(self.all)),
         };
         output::print(text)?;
         for comparison in &comparisons {

@@ -1,7 +1,8 @@
 //! What came of all comparisons, as somebody asked for it.
 
 use super::{CameTo, Comparison};
-use crate::report::diff::{Look, page, screen};
+use crate::report::diff::{page, screen};
+use crate::report::look::Look;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 

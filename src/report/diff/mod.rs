@@ -5,7 +5,7 @@ mod human;
 mod markdown;
 mod measured;
 
-pub use human::{Look, screen};
+pub use human::screen;
 pub use markdown::page;
 pub use measured::{DEFAULT_RATIO, Measured, numbers};
 

@@ -1,6 +1,7 @@
-use super::{Change, Difference, Look, Standing, compare, page, screen};
+use super::{Change, Difference, Standing, compare, page, screen};
 use crate::model::{CaseResult, Outcome, RunRecord};
 use crate::report::json::result;
+use crate::report::look::Look;
 use crate::report::made_up::{case, contended, run};
 use crate::report::recorded::{Recorded, read};
 use serde_json::{Value, json};
