@@ -3,7 +3,7 @@
 
 use crate::support::*;
 use nix::sys::signal::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
 
@@ -122,8 +122,18 @@ fn a_night_is_compared_with_what_was_blessed() {
         .run(&["bless"])
         .expect_code(0)
         .expect_said(&["calm: ", "(the first baseline)"]);
-    let worse = ["nightly", "--mutant", "resource-ignores-token"];
-    let ended = night.run(&worse).expect_code(1);
+    let defect = ["--mutant", "resource-ignores-token"];
+    let worse = [&["nightly", "--format", "json"], &defect[..]].concat();
+    let told: Value = serde_json::from_str(&night.run(&worse).expect_code(1).stdout).expect("JSON");
+    assert_eq!(told["verdict"], "not_as_expected");
+    assert_eq!(told["runs"].as_array().map(Vec::len), Some(2));
+    let changed = told["comparisons"].as_array().into_iter().flatten();
+    let changed = changed.map(|one| &one["difference"]["verdict_changed"]);
+    assert_eq!(changed.collect::<Vec<_>>(), [&json!(false), &json!(true)]);
+
+    let ended = night
+        .run(&[&["nightly"], &defect[..]].concat())
+        .expect_code(1);
     ended.expect_said(&[
         "against the baseline: 1 with another verdict, 1 with the same verdicts",
         "pause-gt-ttl: a verdict changed (fenced as expected -> not as expected)",
