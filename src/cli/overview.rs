@@ -4,14 +4,13 @@ use super::exit::Failure;
 use super::recorded::read_result;
 use crate::report::index::{self, History, Run, Seen};
 use crate::report::recorded::Recorded;
-use crate::run::{RESULT, SCENARIO, write_whole};
+use crate::run::{REPORT, RESULT, SCENARIO, write_whole};
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 pub const BASELINE: &str = "baseline";
 const INDEX: &str = "index.html";
-const REPORT: &str = "report.html";
 
 /// Of a scenario that was run thousands of times, the newest are enough to see how it goes.
 const MOST_RUNS: usize = 200;

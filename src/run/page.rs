@@ -1,7 +1,7 @@
 //! `report.html`, the page of a run, from what the run recorded.
 
 use super::evidence::ACCEPTED;
-use super::folder::{FolderError, write_whole};
+use super::folder::{FolderError, REPORT, write_whole};
 use super::load::draw_plots;
 use super::recorded::read_case;
 use crate::checker;
@@ -10,8 +10,6 @@ use crate::report::html::{CaseEvidence, RunPage, page};
 use crate::scenario::Scenario;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-
-pub const PAGE: &str = "report.html";
 
 /// Writes the page into the folder of its run, and says where it is. `ended_early`
 /// says why the run has no whole result, where it has none.
@@ -39,7 +37,7 @@ pub fn write_page(
         only: only(run, scenario),
         ended_early,
     });
-    let path = run.folder.join(PAGE);
+    let path = run.folder.join(REPORT);
     write_whole(&path, text.as_bytes())?;
     Ok(path)
 }

@@ -1,5 +1,7 @@
 //! `report --index`: the overview of a folder of results, good ones and broken ones.
 
+mod browser;
+
 use crate::support::*;
 use serde_json::{Value, json};
 use std::fs;
