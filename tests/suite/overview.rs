@@ -4,7 +4,9 @@ mod browser;
 
 use crate::support::*;
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 const NIGHTS: [&str; 3] = [
@@ -179,6 +181,18 @@ fn a_folder_that_has_no_runs_or_is_not_there_is_wrong_usage() {
         .expect_code(64)
         .expect_said(&["cannot read the folder /no/such/folder"]);
     offline(&["report"]).expect_code(64);
+}
+
+#[test]
+fn a_name_that_is_no_text_hides_nothing() {
+    let results = Results::new();
+    let folder = Path::new(results.path()).join(OsStr::from_bytes(b"pause\xff"));
+    fs::create_dir_all(folder.join(NIGHTS[0])).expect("a folder");
+    let file = folder.join(NIGHTS[0]).join("result.json");
+    fs::write(file, good().to_string()).expect("a file");
+    let page = index(&results);
+    let link = format!("href=\"pause%FF/{}/result.json\"", NIGHTS[0]);
+    expect(&page, &["it is a run of pause-gt-ttl", &link]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::cli::diff::{CameTo, Comparison, Pair, comparisons, markdown};
 use crate::cli::overview::BASELINE;
 use crate::model::Outcome;
-use crate::report::diff::DEFAULT_RATIO;
+use crate::report::diff::{DEFAULT_RATIO, folded};
 use crate::report::summary::Summary;
 use crate::run::RESULT;
 use serde_json::Value;
@@ -102,7 +102,11 @@ impl Changes {
     /// In parts, each of which may be left out where the page gets too long.
     pub fn page(&self) -> Vec<String> {
         let head = format!("## Against the baseline\n\n{}.\n", self.words());
-        let parts = self.worth_reading().map(|one| markdown([one], false));
+        let parts = self.worth_reading().map(|one| match &one.came_to {
+            // What only took longer or shorter is there for whoever wants to see it.
+            CameTo::Compared(difference) if !difference.verdict_changed => folded(difference),
+            _ => markdown([one], false),
+        });
         std::iter::once(head).chain(parts).collect()
     }
 }
