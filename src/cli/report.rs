@@ -41,5 +41,7 @@ impl Report {
 fn page(run: &Path) -> Result<PathBuf, Failure> {
     let judged = judge_again(run)?;
     let early = judged.ended_early();
-    write_page(&judged.run, &judged.scenario, early).map_err(Failure::harness)
+    let seed = judged.recorded.as_ref().map(|result| result.stable.seed);
+    let page = write_page(&judged.run, &judged.scenario, seed, early);
+    page.map_err(Failure::harness)
 }

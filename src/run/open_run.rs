@@ -75,7 +75,8 @@ impl OpenRun {
             if let Err(error) = write_plots(&self.record) {
                 progress.say(&format!("no plots: {error}"));
             }
-            if let Err(error) = write_page(&self.record, &self.scenario, None) {
+            let seed = Some(self.record.seed);
+            if let Err(error) = write_page(&self.record, &self.scenario, seed, None) {
                 progress.say(&format!("no page: {error}"));
             }
         }

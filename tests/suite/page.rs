@@ -176,7 +176,8 @@ fn a_killed_run_has_a_page_that_says_so() {
         // What it recorded until then is there all the same.
         "accepts a's write with token 17, although 17 &lt; 18",
         "class=\"mark a-pair\"",
-        "fencepost run pause-gt-ttl --seed 0 --case unfenced",
+        // What was drawn by which seed, nobody knows any more.
+        "fencepost run pause-gt-ttl --case unfenced",
     ] {
         assert!(text.contains(words), "{words} is not in the page");
     }
