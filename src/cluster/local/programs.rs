@@ -42,7 +42,7 @@ const REDIS_SERVER: About = About {
     name: "redis-server",
     setting: "FENCEPOST_REDIS_SERVER",
     before_version: "v=",
-    least: (6, 2),
+    least: (7, 0),
     package: "redis-server",
 };
 
