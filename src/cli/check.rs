@@ -1,97 +1,89 @@
 use super::exit::{Exit, Failure};
+use super::format::{Printed, document};
 use super::output;
-use super::progress::wants_color;
+use super::progress::look;
+use super::recorded::{JudgedAgain, judge_again};
+use crate::model::Outcome;
 use crate::report::{json, terminal};
-use crate::run::{RESULT, Recorded, SCENARIO, judge_run};
-use crate::scenario::{Setting, Settings, Surroundings, load_file};
+use crate::run::RESULT;
 use clap::Args;
-use serde_json::Value;
-use std::path::{Path, PathBuf};
+use serde_json::json;
+use std::path::PathBuf;
 
 #[derive(Args)]
 pub struct Check {
     /// The folder of a run, such as results/pause-gt-ttl/latest
     run: PathBuf,
+    /// Show all that there is to say, however long
+    #[arg(long)]
+    all: bool,
+    #[command(flatten)]
+    pub printed: Printed,
+}
+
+/// How a judgement compares with what the run itself had come to.
+enum Beside {
+    Same,
+    /// From this verdict.
+    Differs(Outcome),
+    /// The run was killed; why there is nothing to compare with.
+    EndedEarly {
+        name: &'static str,
+        words: String,
+    },
 }
 
 impl Check {
     pub fn execute(self) -> Result<Exit, Failure> {
-        let scenario_file = self.run.join(SCENARIO);
-        if !scenario_file.is_file() {
-            let run = self.run.display();
-            return Err(Failure::usage(format!(
-                "{run} is not the folder of a run: it has no {SCENARIO}"
-            )));
+        let judged = judge_again(&self.run)?;
+        let beside = Beside::of(&judged);
+        match self.printed.is_json() {
+            true => document(&json!({
+                "folder": self.run,
+                "recorded": beside.name(),
+                "stable": json::stable(&judged.run),
+            }))?,
+            false => {
+                output::print(terminal::screen(&judged.run, &look(self.all)))?;
+                output::line(beside.words())?;
+            }
         }
-        let recorded = read_result(&self.run)?;
-        let stable = recorded.as_ref().map(|result| &result["stable"]);
-        let settings = settings(stable)?;
-        let scenario = load_file(&scenario_file, &settings, &Surroundings::Recorded)?;
-        let facts = facts(stable);
-        let outcome = judge_run(&scenario, &facts, &self.run);
-        let outcome = outcome.map_err(Failure::usage)?;
-        output::print(terminal::screen(&outcome, wants_color()))?;
-        output::line(match stable {
-            None => "the run ended before it wrote a result".to_owned(),
-            Some(_) if !facts.unfinished.is_empty() => {
-                format!(
-                    "the run ended before it had judged {}",
-                    facts.unfinished.join(", ")
-                )
-            }
-            Some(stable) if *stable != json::stable(&outcome) => {
-                format!(
-                    "this differs from what {RESULT} says: {}",
-                    stable["verdict"]
-                )
-            }
-            Some(_) => format!("the same as recorded in {RESULT}"),
-        })?;
-        Ok(outcome.verdict().into())
+        Ok(judged.run.verdict().into())
     }
 }
 
-/// What cannot be read off the evidence.
-fn facts(stable: Option<&Value>) -> Recorded {
-    let Some(stable) = stable else {
-        return Recorded::default();
-    };
-    let unfinished = stable["unfinished"].as_array().into_iter().flatten();
-    Recorded {
-        seed: stable["seed"].as_u64().unwrap_or_default(),
-        mutant: stable["mutant"].as_str().map(str::to_owned),
-        unfinished: unfinished
-            .filter_map(|name| Some(name.as_str()?.to_owned()))
-            .collect(),
+impl Beside {
+    fn of(judged: &JudgedAgain) -> Beside {
+        let recorded = judged.recorded.as_ref();
+        if let Some(words) = judged.ended_early() {
+            let name = match recorded {
+                Some(_) => "unfinished",
+                None => "none",
+            };
+            return Beside::EndedEarly { name, words };
+        }
+        let stable = json::stable(&judged.run);
+        match recorded.filter(|recorded| recorded.whole["stable"] != stable) {
+            Some(recorded) => Beside::Differs(recorded.stable.verdict),
+            None => Beside::Same,
+        }
     }
-}
 
-/// What was laid over the scenario when it ran.
-fn settings(stable: Option<&Value>) -> Result<Settings, Failure> {
-    let given = stable.and_then(|stable| stable["settings"].as_array());
-    let given = given.into_iter().flatten().filter_map(Value::as_str);
-    let settings = given.map(str::parse::<Setting>);
-    let settings = settings.collect::<Result<Vec<_>, _>>();
-    settings.map(Settings).map_err(Failure::usage)
-}
+    fn name(&self) -> &'static str {
+        match self {
+            Beside::Same => "same",
+            Beside::Differs(_) => "differs",
+            Beside::EndedEarly { name, .. } => name,
+        }
+    }
 
-fn read_result(run: &Path) -> Result<Option<Value>, Failure> {
-    let path = run.join(RESULT);
-    let Ok(bytes) = std::fs::read(&path) else {
-        return Ok(None);
-    };
-    let result: Value = serde_json::from_slice(&bytes)
-        .map_err(|error| Failure::usage(format!("{} is not a result: {error}", path.display())))?;
-    match result["schema_version"].as_u64() {
-        Some(version) if version == u64::from(json::SCHEMA_VERSION) => Ok(Some(result)),
-        Some(version) => Err(Failure::usage(format!(
-            "{} has schema version {version}; this program reads {}",
-            path.display(),
-            json::SCHEMA_VERSION
-        ))),
-        None => Err(Failure::usage(format!(
-            "{} is not a result of fencepost: it has no schema_version",
-            path.display()
-        ))),
+    fn words(&self) -> String {
+        match self {
+            Beside::Same => format!("the same as recorded in {RESULT}"),
+            Beside::Differs(verdict) => {
+                format!("this differs from what {RESULT} says: {verdict}")
+            }
+            Beside::EndedEarly { words, .. } => words.clone(),
+        }
     }
 }

@@ -1,4 +1,5 @@
 use super::exit::{Exit, Failure};
+use super::format::{Printed, document};
 use super::output;
 use super::runtime::{Chosen, docker, local};
 use crate::cluster::docker::Engine;
@@ -6,47 +7,71 @@ use crate::cluster::docker::sweep::remove_images;
 use crate::cluster::{Leftovers, Swept};
 use crate::fault::journal::heal_leftovers;
 use clap::Args;
+use serde::Serialize;
 
 #[derive(Args)]
 pub struct Clean {
     /// Remove the images as well
     #[arg(long)]
     images: bool,
+    #[command(flatten)]
+    pub printed: Printed,
 }
 
 impl Clean {
     pub async fn execute(self) -> Result<Exit, Failure> {
+        let mut cleaned = Cleaned {
+            silent: self.printed.is_json(),
+            ..Cleaned::default()
+        };
         // What is local needs no Docker to be removed.
-        let mut removed = clean(local()?).await?;
-        removed += clean(docker().await?).await?;
+        cleaned.add(local()?).await?;
+        cleaned.add(docker().await?).await?;
         if self.images {
             let engine = Engine::connect().await?;
-            removed += say_removed(&remove_images(&engine).await?)?;
+            cleaned.removed(remove_images(&engine).await?)?;
         }
-        if removed == 0 {
+        if cleaned.silent {
+            document(&cleaned)?;
+        } else if cleaned.removed.is_empty() {
             output::line("nothing to remove")?;
         }
         Ok(Exit::AsExpected)
     }
 }
 
-/// Returns how much was removed.
-async fn clean(chosen: Chosen) -> Result<usize, Failure> {
-    let Chosen { runtime, journals } = chosen;
-    for healed in heal_leftovers(&journals, runtime.as_ref()).await {
-        output::line(&healed)?;
-    }
-    let Swept { removed, stuck } = runtime.sweep(Leftovers::OfDeadRunsAndKept).await?;
-    // Only the system itself can let go of these.
-    for why in &stuck {
-        output::complain(why);
-    }
-    say_removed(&removed)
+/// What was done, told as it is done or at the end.
+#[derive(Default, Serialize)]
+struct Cleaned {
+    #[serde(skip)]
+    silent: bool,
+    healed: Vec<String>,
+    removed: Vec<String>,
+    stuck: Vec<String>,
 }
 
-fn say_removed(removed: &[String]) -> Result<usize, Failure> {
-    for name in removed {
-        output::line(format_args!("removed {name}"))?;
+impl Cleaned {
+    async fn add(&mut self, chosen: Chosen) -> Result<(), Failure> {
+        let Chosen { runtime, journals } = chosen;
+        let healed = heal_leftovers(&journals, runtime.as_ref()).await;
+        for words in healed.iter().filter(|_| !self.silent) {
+            output::line(words)?;
+        }
+        self.healed.extend(healed);
+        let Swept { removed, stuck } = runtime.sweep(Leftovers::OfDeadRunsAndKept).await?;
+        // Only the system itself can let go of these.
+        for why in &stuck {
+            output::complain(why);
+        }
+        self.stuck.extend(stuck);
+        self.removed(removed)
     }
-    Ok(removed.len())
+
+    fn removed(&mut self, names: Vec<String>) -> Result<(), Failure> {
+        for name in names.iter().filter(|_| !self.silent) {
+            output::line(format_args!("removed {name}"))?;
+        }
+        self.removed.extend(names);
+        Ok(())
+    }
 }

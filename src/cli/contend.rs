@@ -1,4 +1,5 @@
 use super::exit::{Exit, Failure};
+use super::format::Printed;
 use super::load::{self, Servers, Written, scalar};
 use crate::model::{Backend, LockServers, WaitPolicy};
 use crate::resource::ResourceClient;
@@ -69,6 +70,8 @@ pub struct Contend {
     /// Where results go [default: results/]
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
+    #[command(flatten)]
+    pub printed: Printed,
 }
 
 impl Contend {
@@ -92,7 +95,7 @@ impl Contend {
             resource: self.resource,
             seed: self.seed,
         };
-        load::run(&request).await
+        load::run(&request, &self.printed).await
     }
 
     /// Every lock that is asked for. Where none is left, one stands for them, so that

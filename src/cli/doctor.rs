@@ -1,11 +1,16 @@
 use super::exit::{Exit, Failure};
+use super::format::{Printed, document};
 use super::home::Home;
 use super::output;
 use crate::cluster::docker::{Engine, images};
 use crate::cluster::local::programs::Program;
 use crate::cluster::{Image, Topology, find_program};
+use serde::Serialize;
+use serde_json::json;
 
 /// One thing that a run needs or likes, and how it is here.
+#[derive(Serialize)]
+#[serde(tag = "state", content = "what", rename_all = "snake_case")]
 enum Finding {
     Good(String),
     /// A run mends it by itself.
@@ -15,7 +20,7 @@ enum Finding {
     Missing(String),
 }
 
-pub async fn execute(home: Result<Home, Failure>) -> Result<Exit, Failure> {
+pub async fn execute(home: Result<Home, Failure>, printed: Printed) -> Result<Exit, Failure> {
     let mut findings = vec![platform()];
     match Engine::connect().await {
         Ok(engine) => {
@@ -36,20 +41,28 @@ pub async fn execute(home: Result<Home, Failure>) -> Result<Exit, Failure> {
         findings.push(for_local_runs(program).await);
     }
     findings.push(just());
-    let mut exit = Exit::AsExpected;
+    match printed.is_json() {
+        true => document(&json!({ "findings": findings }))?,
+        false => print(&findings)?,
+    }
+    let is_missing = |finding: &Finding| matches!(finding, Finding::Missing(_));
+    Ok(match findings.iter().any(is_missing) {
+        true => Exit::Unavailable,
+        false => Exit::AsExpected,
+    })
+}
+
+fn print(findings: &[Finding]) -> Result<(), Failure> {
     for finding in findings {
         let (mark, text) = match finding {
             Finding::Good(text) => ("ok      ", text),
             Finding::Later(text) => ("later   ", text),
             Finding::Hint(text) => ("hint    ", text),
-            Finding::Missing(text) => {
-                exit = Exit::Unavailable;
-                ("MISSING ", text)
-            }
+            Finding::Missing(text) => ("MISSING ", text),
         };
         output::line(format_args!("{mark}{}", text.replace('\n', "\n        ")))?;
     }
-    Ok(exit)
+    Ok(())
 }
 
 fn platform() -> Finding {

@@ -6,6 +6,8 @@ use crate::load::LoadError;
 use crate::model::Outcome;
 use crate::run::{FolderError, RunError};
 use crate::scenario::LibraryError;
+use crate::yaml::{Complaint, InvalidFile};
+use serde_json::{Value, json};
 use std::fmt;
 use std::process::ExitCode;
 
@@ -57,6 +59,8 @@ impl From<Outcome> for Exit {
 pub struct Failure {
     pub exit: Exit,
     message: String,
+    /// What is wrong with a file, with its places.
+    problems: Vec<Complaint>,
 }
 
 impl Failure {
@@ -64,6 +68,24 @@ impl Failure {
         Failure {
             exit,
             message: message.to_string(),
+            problems: Vec::new(),
+        }
+    }
+
+    /// As a program reads it.
+    pub fn document(&self) -> Value {
+        let mut document = json!({ "error": self.message, "exit_code": self.exit as u8 });
+        if !self.problems.is_empty() {
+            document["problems"] = json!(self.problems);
+        }
+        document
+    }
+
+    fn invalid(invalid: InvalidFile) -> Failure {
+        Failure {
+            exit: Exit::Usage,
+            message: invalid.to_string(),
+            problems: invalid.complaints,
         }
     }
 
@@ -84,13 +106,19 @@ impl fmt::Display for Failure {
 
 impl From<LibraryError> for Failure {
     fn from(error: LibraryError) -> Failure {
-        Failure::usage(error)
+        match error {
+            LibraryError::Invalid(invalid) => Failure::invalid(invalid),
+            error => Failure::usage(error),
+        }
     }
 }
 
 impl From<TopologyError> for Failure {
     fn from(error: TopologyError) -> Failure {
-        Failure::usage(error)
+        match error {
+            TopologyError::Invalid(invalid) => Failure::invalid(invalid),
+            error => Failure::usage(error),
+        }
     }
 }
 
@@ -152,6 +180,7 @@ fn run_exit(error: &RunError) -> Exit {
         RunError::Load(LoadError::Usage(_)) => Exit::Usage,
         RunError::Load(LoadError::Unreachable { .. }) => Exit::Unavailable,
         RunError::InCase { error, .. } => run_exit(error),
+        RunError::AndAlso { first, .. } => run_exit(first),
         _ => Exit::Harness,
     }
 }

@@ -1,9 +1,11 @@
 use super::exit::{Exit, Failure};
+use super::format::{Printed, document};
 use super::{interrupt, output, progress};
 use crate::load::{GeneratePlan, Generated, generate};
 use crate::model::{format_count, format_duration, parse_count, parse_duration};
 use crate::progress::Progress;
 use clap::Args;
+use serde_json::{Value, json};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
@@ -32,6 +34,8 @@ pub struct Generate {
     /// Begin with the first key, however far an earlier fill came
     #[arg(long)]
     restart: bool,
+    #[command(flatten)]
+    pub printed: Printed,
 }
 
 impl Generate {
@@ -73,13 +77,38 @@ impl Generate {
         match generate(&plan, &self.redis, task.as_ref(), &interrupt).await {
             Ok(generated) => {
                 task.finish("made");
-                output::print(summary(&plan, &generated))?;
+                match self.printed.is_json() {
+                    true => document(&told(&plan, &generated))?,
+                    false => output::print(summary(&plan, &generated))?,
+                }
                 Ok(Exit::AsExpected)
             }
             Err(error) if interrupt.is_cancelled() => Err(Failure::new(Exit::Interrupted, error)),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+fn told(plan: &GeneratePlan, generated: &Generated) -> Value {
+    let Generated {
+        before,
+        made,
+        refused,
+        evicted,
+        elapsed,
+        peak_memory_kib,
+    } = generated;
+    json!({
+        "keys": plan.keys,
+        "ttl_ms": plan.ttl.as_millis() as u64,
+        "seed": plan.seed,
+        "made_before": before,
+        "made": made,
+        "refused": refused,
+        "evicted": evicted,
+        "elapsed_ms": elapsed.as_millis() as u64,
+        "peak_memory_kib": peak_memory_kib,
+    })
 }
 
 fn summary(plan: &GeneratePlan, generated: &Generated) -> String {

@@ -1,11 +1,13 @@
 use super::exit::{Exit, Failure};
+use super::format::{Printed, document};
 use super::home::Home;
 use super::{interrupt, output, progress};
 use crate::cluster::docker::{Engine, images};
 use crate::cluster::{Image, Topology};
 use crate::run::RunError;
+use serde_json::json;
 
-pub async fn execute(home: Home) -> Result<Exit, Failure> {
+pub async fn execute(home: Home, printed: Printed) -> Result<Exit, Failure> {
     let topologies = home.topologies()?;
     let proxy = home.toxiproxy()?.image;
     let filters: Vec<Image> = topologies.values().map(Topology::packet_filter).collect();
@@ -19,6 +21,10 @@ pub async fn execute(home: Home) -> Result<Exit, Failure> {
         () = interrupt.cancelled() => return Err(RunError::Interrupted.into()),
         ids = made => ids?,
     };
+    if printed.is_json() {
+        document(&json!({ "images": ids }))?;
+        return Ok(Exit::AsExpected);
+    }
     for (name, id) in ids {
         output::line(format_args!("{name}  {id}"))?;
     }

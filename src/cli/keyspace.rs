@@ -1,5 +1,6 @@
 use super::contend::topology;
 use super::exit::{Exit, Failure};
+use super::format::Printed;
 use super::load::{self, Servers, Written, scalar};
 use crate::model::Backend;
 use crate::run::LocalRequest;
@@ -39,6 +40,8 @@ pub struct Keyspace {
     /// Where results go [default: results/]
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
+    #[command(flatten)]
+    pub printed: Printed,
 }
 
 impl Keyspace {
@@ -70,7 +73,7 @@ impl Keyspace {
             resource: None,
             seed: self.seed,
         };
-        load::run(&request).await
+        load::run(&request, &self.printed).await
     }
 
     fn written(&self, backend: Backend) -> Written {

@@ -1,14 +1,18 @@
 use super::exit::{Exit, Failure};
+use super::format::{Printed, document};
 use super::home::Home;
 use super::output;
 use crate::scenario::{Scenario, Settings, page};
 use clap::Args;
+use serde_json::{Value, json};
 
 #[derive(Args)]
 pub struct List {
     /// As the page docs/scenarios.md
-    #[arg(long)]
+    #[arg(long, conflicts_with = "format")]
     markdown: bool,
+    #[command(flatten)]
+    pub printed: Printed,
 }
 
 impl List {
@@ -16,28 +20,60 @@ impl List {
     pub fn execute(self, home: &Home) -> Result<Exit, Failure> {
         let (library, around) = (home.library(), home.surroundings()?);
         let none = Settings::default();
+        let names = library.names()?;
+        let all = names.iter().map(|name| library.load(name, &none, &around));
         if self.markdown {
-            let names = library.names()?;
-            let all = names.iter().map(|name| library.load(name, &none, &around));
             let all: Vec<Scenario> = all.collect::<Result<_, _>>()?;
             output::print(page(&all))?;
             return Ok(Exit::AsExpected);
         }
-        let mut exit = Exit::AsExpected;
-        for name in library.names()? {
-            match library.load(&name, &none, &around) {
-                Ok(scenario) => {
-                    let cases: Vec<&str> = scenario.cases.iter().map(|c| c.name.as_str()).collect();
-                    output::line(format_args!("{name}  ({})", cases.join(", ")))?;
-                    output::line(format_args!("  {}", scenario.about))?;
-                }
-                Err(error) => {
-                    output::line(format_args!("{name}  invalid"))?;
-                    output::complain(&error);
-                    exit = Exit::Usage;
-                }
+        let all: Vec<Result<Scenario, Failure>> =
+            all.map(|one| one.map_err(Failure::from)).collect();
+        let all = || names.iter().zip(&all);
+        match self.printed.is_json() {
+            true => {
+                let all: Vec<Value> = all().map(|(name, one)| told(name, one)).collect();
+                document(&json!({ "scenarios": all }))?;
             }
+            false => all().try_for_each(|(name, one)| print(name, one))?,
         }
-        Ok(exit)
+        Ok(match all().all(|(_, one)| one.is_ok()) {
+            true => Exit::AsExpected,
+            false => Exit::Usage,
+        })
     }
+}
+
+fn print(name: &str, one: &Result<Scenario, Failure>) -> Result<(), Failure> {
+    match one {
+        Ok(scenario) => {
+            output::line(format_args!("{name}  ({})", cases(scenario).join(", ")))?;
+            output::line(format_args!("  {}", scenario.about))
+        }
+        Err(failure) => {
+            output::complain(failure);
+            output::line(format_args!("{name}  invalid"))
+        }
+    }
+}
+
+fn told(name: &str, one: &Result<Scenario, Failure>) -> Value {
+    let mut told = match one {
+        Ok(scenario) => json!({
+            "about": scenario.about,
+            "kind": if scenario.is_load() { "load" } else { "faults" },
+            "cases": cases(scenario),
+        }),
+        Err(failure) => failure.document(),
+    };
+    told["name"] = json!(name);
+    told
+}
+
+fn cases(scenario: &Scenario) -> Vec<&str> {
+    scenario
+        .cases
+        .iter()
+        .map(|case| case.name.as_str())
+        .collect()
 }

@@ -1,12 +1,17 @@
 //! The command line: arguments in, an exit code out. One file per command.
 
+mod batch;
+mod bless;
 mod check;
 mod clean;
 mod clock;
+mod completions;
 mod contend;
 mod diff;
 mod doctor;
+mod down;
 mod exit;
+mod format;
 mod generate;
 mod home;
 mod images;
@@ -14,21 +19,29 @@ mod interrupt;
 mod keyspace;
 mod list;
 mod load;
+mod manual;
+mod nightly;
 mod open_files;
 mod output;
+mod overview;
 mod plan;
+mod playground;
 mod progress;
+mod recorded;
 mod report;
 mod resource;
 mod run;
+mod runs_document;
 mod runtime;
+mod schema;
 mod state;
 mod toxiproxy;
+mod up;
 mod validate;
 mod worker;
 
 use clap::error::ErrorKind;
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use exit::{Exit, Failure};
 use home::Home;
 use std::future::Future;
@@ -53,7 +66,6 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Start what a scenario needs, run it, heal, collect, judge, report, clean up
     Run(run::Run),
     /// Show the scenarios there are
     List(list::List),
@@ -62,24 +74,31 @@ enum Command {
     /// Check scenario and compose files, all errors at once, without Docker
     Validate(validate::Validate),
     /// Print the JSON Schema of a scenario file, for editors
-    Schema,
+    Schema(schema::Schema),
     /// Judge a recorded run again, without Docker
     Check(check::Check),
     Contend(contend::Contend),
     Keyspace(keyspace::Keyspace),
     Diff(diff::Diff),
     Report(report::Report),
+    Nightly(nightly::Nightly),
+    Bless(bless::Bless),
     /// Build or fetch the images that the topologies need
-    Images,
+    Images(format::Printed),
     /// Say what is missing on this machine, and the command that mends it
-    Doctor,
+    Doctor(format::Printed),
     /// Remove everything that earlier runs left behind or kept
     Clean(clean::Clean),
+    Up(up::Up),
+    Down(down::Down),
     /// Skew the clocks of one running process or container, and of nothing else
     Clock(clock::Clock),
     /// Fill a Redis with a great many short-lived locks, the same from the same seed
     #[command(name = "gen")]
     Generate(generate::Generate),
+    Completions(completions::Completions),
+    /// Print the manual page: fencepost man > ~/.local/share/man/man1/fencepost.1
+    Man,
     /// The worker role: acquire, write, release, told in JSON lines
     Worker(crate::worker::WorkerTask),
     /// The probe beside a node: questions on stdin, what TCP sees on stdout
@@ -89,6 +108,30 @@ enum Command {
     Resource(resource::Resource),
     /// The Toxiproxy role: proxies that make connections fail on demand
     Toxiproxy(toxiproxy::Toxiproxy),
+}
+
+impl Command {
+    /// Whether a program reads what it prints; then errors are a document too.
+    fn prints_json(&self) -> bool {
+        let printed = match self {
+            Command::Run(command) => &command.printed,
+            Command::List(command) => &command.printed,
+            Command::Plan(command) => &command.printed,
+            Command::Validate(command) => &command.printed,
+            Command::Check(command) => &command.printed,
+            Command::Contend(command) => &command.printed,
+            Command::Keyspace(command) => &command.printed,
+            Command::Clean(command) => &command.printed,
+            Command::Up(command) => &command.printed,
+            Command::Down(command) => &command.printed,
+            Command::Generate(command) => &command.printed,
+            Command::Images(printed) | Command::Doctor(printed) => printed,
+            Command::Clock(command) => return command.prints_json(),
+            Command::Diff(command) => return command.format == format::Format::Json,
+            _ => return false,
+        };
+        printed.is_json()
+    }
 }
 
 pub fn main() -> ExitCode {
@@ -109,9 +152,14 @@ pub fn main() -> ExitCode {
             };
         }
     };
+    let prints_json = arguments.command.prints_json();
     match dispatch(arguments) {
         Ok(exit) => exit.into(),
         Err(failure) => {
+            if prints_json {
+                // Whoever cannot be told this cannot be told anything.
+                let _ = format::document(&failure.document());
+            }
             output::complain(format_args!("error: {failure}"));
             failure.exit.into()
         }
@@ -125,18 +173,21 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::List(list) => list.execute(&home()?),
         Command::Plan(command) => command.execute(&home()?),
         Command::Validate(command) => command.execute(&home()?),
-        Command::Schema => {
-            output::line(format_args!("{:#}", crate::scenario::schema()))?;
-            Ok(Exit::AsExpected)
-        }
+        Command::Schema(command) => command.execute(),
         Command::Check(command) => command.execute(),
         Command::Contend(command) => block_on(command.execute(arguments.home.as_deref())),
         Command::Keyspace(command) => block_on(command.execute(arguments.home.as_deref())),
         Command::Diff(command) => command.execute(home),
         Command::Report(command) => command.execute(),
-        Command::Images => block_on(images::execute(home()?)),
-        Command::Doctor => block_on(doctor::execute(home())),
+        Command::Images(printed) => block_on(images::execute(home()?, printed)),
+        Command::Doctor(printed) => block_on(doctor::execute(home(), printed)),
+        Command::Nightly(command) => block_on(command.execute(home()?)),
+        Command::Bless(command) => command.execute(&home()?),
         Command::Clean(command) => block_on(command.execute()),
+        Command::Up(command) => block_on(command.execute(home()?)),
+        Command::Down(command) => block_on(command.execute()),
+        Command::Completions(command) => command.execute(Arguments::command(), home().ok()),
+        Command::Man => manual::execute(Arguments::command()),
         Command::Clock(command) => command.execute(),
         Command::Generate(command) => command.execute(),
         Command::Worker(task) => worker::execute(task),

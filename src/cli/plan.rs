@@ -1,4 +1,5 @@
 use super::exit::{Exit, Failure};
+use super::format::{Printed, document};
 use super::home::Home;
 use super::output;
 use crate::scenario::{Setting, Settings, plan};
@@ -11,6 +12,8 @@ pub struct Plan {
     /// Say something differently this once, such as lock.ttl=5s
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<Setting>,
+    #[command(flatten)]
+    pub printed: Printed,
 }
 
 impl Plan {
@@ -24,7 +27,11 @@ impl Plan {
             let started = started.flat_map(|topology| topology.started());
             started.map(|(name, _)| name.clone()).collect()
         };
-        output::print(plan(&scenario, services))?;
+        let plan = plan(&scenario, services);
+        match self.printed.is_json() {
+            true => document(&plan)?,
+            false => output::print(plan)?,
+        }
         Ok(Exit::AsExpected)
     }
 }

@@ -1,18 +1,19 @@
+use super::batch::{Batch, Harvest, Manner};
 use super::exit::{Exit, Failure};
+use super::format::Printed;
 use super::home::Home;
-use super::runtime::{Choice, Chosen};
-use super::{interrupt, output, progress};
-use crate::cluster::topology::{Service, Topology};
-use crate::model::{Outcome, RunRecord};
-use crate::report::tally::Tally;
-use crate::report::terminal;
-use crate::run::{Pace, RunRequest, run_all};
-use crate::scenario::{Scenario, Setting, Settings};
+use super::output;
+use crate::scenario::{Scenario, Settings};
 use crate::yaml::suggestion;
 use clap::Args;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
+/// Start what a scenario needs, run it, heal, collect, judge, report, clean up
+///
+/// Each run has a folder of its own below results/, with result.json and junit.xml. Several runs
+/// also leave one results/junit.xml for all of them.
 #[derive(Args)]
 pub struct Run {
     /// Names of scenarios, or paths of scenario files
@@ -25,75 +26,66 @@ pub struct Run {
     /// Run only this case
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
-    /// What it runs on
-    #[arg(long, value_enum, default_value_t = Choice::Auto, value_name = "WHAT")]
-    runtime: Choice,
-    /// Seeds every random choice of a run
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Run so many times and say how often each outcome came, with a 95 % confidence interval
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000), value_name = "N")]
-    repeat: u32,
-    /// Run so many cases at the same time, each on containers of its own; one with more than 20 of
-    /// them counts as several. The default is two for each core, and at most 8
-    #[arg(long, default_value_t = jobs(), value_parser = clap::value_parser!(u32).range(1..=16), value_name = "N")]
-    jobs: u32,
-    /// Say something differently this once, whatever the file and its cases say, such as lock.ttl=5s
-    #[arg(long, value_name = "FIELD=VALUE")]
-    set: Vec<Setting>,
+    #[command(flatten)]
+    manner: Manner,
     /// Leave the containers, or the folders of local processes, for looking at; `fencepost clean` removes them
     #[arg(long)]
     keep: bool,
-    /// Where results go [default: results/]
-    #[arg(long, value_name = "DIR")]
-    results: Option<PathBuf>,
-    /// Switch a defect on, to see that it is caught
-    #[cfg(debug_assertions)]
-    #[arg(long, hide = true, value_parser = mutant)]
-    mutant: Option<String>,
+    /// Append a summary in Markdown, for the page of a CI job ($GITHUB_STEP_SUMMARY)
+    #[arg(long, value_name = "FILE")]
+    summary: Option<PathBuf>,
+    #[command(flatten)]
+    pub printed: Printed,
 }
 
 impl Run {
     pub async fn execute(self, home: Home) -> Result<Exit, Failure> {
         let scenarios = self.load(&home)?;
-        let toxiproxy = home.toxiproxy()?;
-        let topologies = home.topologies()?;
-        let interrupt = interrupt::listen()?;
-        let progress = progress::for_this_output();
-        let Chosen { runtime, journals } = self.runtime.open(&progress).await?;
-        let request = |scenario| RunRequest {
-            journals: journals.clone(),
-            ..self.request(&home, scenario, &topologies, &toxiproxy)
-        };
-        let requests: Vec<RunRequest<'_>> = scenarios.iter().map(request).collect();
-        let pace = Pace {
-            repeat: self.repeat,
-            jobs: self.jobs,
-        };
-        let mut tally = Tally::default();
-        let mut report = |run: &RunRecord| {
-            tally.add(run);
-            // Of many good runs a line in the tally is enough.
-            if self.repeat > 1 && run.verdict() == Outcome::AsExpected {
-                return Ok(());
-            }
-            let screen = terminal::screen(run, progress::wants_color());
-            progress.print(screen).map_err(|error| error.to_string())
-        };
-        let ended = run_all(
-            &requests,
-            pace,
-            runtime.as_ref(),
-            &progress,
-            &interrupt,
-            &mut report,
-        )
-        .await;
-        if self.repeat > 1 {
-            output::print(tally.table())?;
+        // A place that cannot be written to is better known before the runs.
+        if let Some(file) = &self.summary {
+            append(file, "")?;
         }
-        ended?;
-        Ok(tally.worst().into())
+        let mut harvest = Harvest::default();
+        let batch = Batch {
+            home: &home,
+            scenarios: &scenarios,
+            manner: &self.manner,
+            case: self.case.as_deref(),
+            keep: self.keep,
+            keep_going: false,
+            silent: self.printed.is_json(),
+        };
+        let ended = batch.run(&mut harvest).await;
+        // Also of runs that an error cut short: CI wants to know about those before all others.
+        let told = self.tell_ci(&home, &harvest, scenarios.len(), ended.as_ref().err());
+        let verdict = harvest.tally.worst();
+        match ended.and(told) {
+            Ok(()) if self.printed.is_json() => harvest.document.print(verdict)?,
+            Err(failure) if self.printed.is_json() => {
+                harvest.document.print_failure(&failure)?;
+                output::complain(format_args!("error: {failure}"));
+                return Ok(failure.exit);
+            }
+            ended => ended?,
+        }
+        Ok(verdict.into())
+    }
+
+    fn tell_ci(
+        &self,
+        home: &Home,
+        harvest: &Harvest,
+        scenarios: usize,
+        error: Option<&Failure>,
+    ) -> Result<(), Failure> {
+        if self.manner.are_many(scenarios) {
+            harvest.write_junit(&self.manner.results(home))?;
+        }
+        if let Some(file) = &self.summary {
+            let errors: Vec<String> = error.iter().map(ToString::to_string).collect();
+            append(file, &harvest.summary.page(&errors, &[]))?;
+        }
+        Ok(())
     }
 
     fn load(&self, home: &Home) -> Result<Vec<Scenario>, Failure> {
@@ -102,7 +94,7 @@ impl Run {
             false => self.scenarios.clone(),
         };
         let (library, around) = (home.library(), home.surroundings()?);
-        let settings = Settings(self.set.clone());
+        let settings = Settings(self.manner.set.clone());
         let scenarios = names.iter();
         let scenarios = scenarios.map(|name| library.load(name, &settings, &around));
         let scenarios: Vec<Scenario> = scenarios.collect::<Result<_, _>>()?;
@@ -123,44 +115,16 @@ impl Run {
         }
         Ok(scenarios)
     }
-
-    fn request<'a>(
-        &'a self,
-        home: &'a Home,
-        scenario: &'a Scenario,
-        topologies: &'a BTreeMap<String, Topology>,
-        toxiproxy: &'a Service,
-    ) -> RunRequest<'a> {
-        RunRequest {
-            scenario,
-            topologies,
-            home: home.folder(),
-            toxiproxy,
-            journals: PathBuf::new(),
-            case: self.case.as_deref(),
-            seed: self.seed,
-            keep: self.keep,
-            results: self.results.clone().unwrap_or_else(|| home.results()),
-            #[cfg(debug_assertions)]
-            mutant: self.mutant.clone(),
-            #[cfg(not(debug_assertions))]
-            mutant: None,
-        }
-    }
 }
 
-/// Cases mostly wait, so a core does two at a time; more than eight is for
-/// somebody to ask for.
-fn jobs() -> u32 {
-    let cores = std::thread::available_parallelism();
-    cores.map_or(2, |cores| (2 * cores.get()).clamp(2, 8) as u32)
-}
-
-#[cfg(debug_assertions)]
-fn mutant(name: &str) -> Result<String, String> {
-    let known = crate::run::mutants();
-    match known.contains(&name) {
-        true => Ok(name.to_owned()),
-        false => Err(format!("known: {}", known.join(", "))),
-    }
+/// Behind whatever other steps of the job have written there.
+fn append(file: &Path, text: &str) -> Result<(), Failure> {
+    let open = OpenOptions::new().append(true).create(true).open(file);
+    let written = open.and_then(|mut open| open.write_all(text.as_bytes()));
+    written.map_err(|error| {
+        let file = file.display();
+        Failure::harness(format!(
+            "cannot append to {file}: {error}; choose another file with --summary"
+        ))
+    })
 }

@@ -10,6 +10,11 @@ fn state_folder() -> PathBuf {
     state.unwrap_or_else(std::env::temp_dir).join("fencepost")
 }
 
+/// Held while a topology is brought up or down.
+pub fn playground_lock() -> PathBuf {
+    state_folder().join("up.lock")
+}
+
 /// The journals of faults that have not been undone yet.
 pub fn journals() -> PathBuf {
     state_folder().join("faults")

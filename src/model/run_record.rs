@@ -17,6 +17,7 @@ pub struct RunRecord {
     pub unfinished: Vec<String>,
     /// Versions, kernel, image ids.
     pub environment: BTreeMap<String, String>,
+    /// Empty where the run never began.
     pub folder: PathBuf,
 }
 
@@ -62,6 +63,11 @@ pub struct CaseNotes {
 }
 
 impl RunRecord {
+    /// Whether there is a folder with what it left behind.
+    pub fn began(&self) -> bool {
+        !self.folder.as_os_str().is_empty()
+    }
+
     /// The worst of all cases: false beats unknown beats true. What did not
     /// finish is unknown.
     pub fn verdict(&self) -> Outcome {

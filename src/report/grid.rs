@@ -68,7 +68,8 @@ impl Grid {
             }
             let named = named.iter().map(String::as_str);
             text += &wrapped(first, indent, width);
-            text += &filled(named, &format!("{indent}    "), width);
+            let deeper = format!("{indent}    ");
+            text += &filled(named, &deeper, &format!("{deeper}  "), width);
         }
         text
     }
@@ -77,19 +78,42 @@ impl Grid {
 /// Words in lines of at most so many columns, where they can be parted; what
 /// follows the first line stands deeper.
 pub fn wrapped(words: &str, indent: &str, width: usize) -> String {
-    filled(words.split_whitespace(), indent, width)
+    let deeper = format!("{indent}  ");
+    filled(words.split_whitespace(), indent, &deeper, width)
 }
 
-fn filled<'a>(parts: impl Iterator<Item = &'a str>, indent: &str, width: usize) -> String {
+/// The same behind something; what follows the first line stands where its words do.
+pub fn hung(first: &str, words: &str, width: usize) -> String {
+    let below = " ".repeat(columns(first));
+    filled(words.split_whitespace(), first, &below, width)
+}
+
+/// How many columns a text takes: colours take none.
+fn columns(text: &str) -> usize {
+    let mut parts = text.split('\u{1b}');
+    let before = parts.next().map_or(0, |part| part.chars().count());
+    let painted = parts.map(|part| match part.split_once('m') {
+        Some((_, shown)) => shown.chars().count(),
+        None => 0,
+    });
+    before + painted.sum::<usize>()
+}
+
+fn filled<'a>(
+    parts: impl Iterator<Item = &'a str>,
+    first: &str,
+    below: &str,
+    width: usize,
+) -> String {
     let mut text = String::new();
-    let mut line = indent.to_owned();
+    let mut line = first.to_owned();
     let mut empty = true;
     for part in parts {
-        let length = line.chars().count() + part.chars().count();
+        let length = columns(&line) + columns(part);
         if !empty && length + 1 > width {
             text += &line;
             text.push('\n');
-            line = format!("{indent}  ");
+            line = below.to_owned();
             empty = true;
         }
         if !empty {
@@ -133,5 +157,11 @@ mod tests {
         assert_eq!(wrapped("one two three", "", 8), "one two\n  three\n");
         assert_eq!(wrapped("unpartable", "", 4), "unpartable\n");
         assert_eq!(wrapped("", "  ", 4), "");
+        assert_eq!(
+            hung("1 s  ", "one two three", 13),
+            "1 s  one two\n     three\n"
+        );
+        let painted = "\u{1b}[32mone two\u{1b}[0m three";
+        assert_eq!(wrapped(painted, "", 13).lines().count(), 1);
     }
 }

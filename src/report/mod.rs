@@ -3,12 +3,18 @@
 pub mod diff;
 mod grid;
 pub mod html;
+pub mod index;
 pub mod json;
+pub mod junit;
 pub mod load;
+pub mod look;
 #[cfg(test)]
 mod made_up;
 mod markup;
 pub mod plot;
+pub mod recorded;
+pub mod schema;
+pub mod summary;
 pub mod tally;
 pub mod terminal;
 mod units;

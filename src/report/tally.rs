@@ -2,6 +2,8 @@
 //! that says about runs to come.
 
 use crate::model::{Outcome, RunRecord};
+use serde::{Serialize, Serializer};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -16,6 +18,16 @@ pub struct Tally {
 }
 
 type Outcomes = BTreeMap<Outcome, u32>;
+
+/// A list of cases.
+impl Serialize for Tally {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let cases = self.cases.iter().map(|((scenario, case), outcomes)| {
+            json!({ "scenario": scenario, "case": case, "outcomes": outcomes })
+        });
+        serializer.collect_seq(cases)
+    }
+}
 
 impl Tally {
     pub fn add(&mut self, run: &RunRecord) {

@@ -45,7 +45,7 @@ pub async fn run_case(
         evidence.notes(&notes)?;
         return judged(case, folder, task.as_ref());
     }
-    task.detail("starting");
+    task.detail("making a network");
     let run = uuid::Uuid::new_v4().simple().to_string()[..10].to_owned();
     let cluster = clock
         .time("create", runtime.create(&run, request.keep))

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 pub const SCENARIO: &str = "scenario.yml";
 pub const RESULT: &str = "result.json";
+pub const JUNIT: &str = "junit.xml";
 
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {

@@ -4,15 +4,16 @@ use super::FolderError;
 use super::recorded::read_case;
 use crate::checker;
 use crate::model::{CaseResult, RunRecord};
+use crate::report::recorded::Recorded;
 use crate::scenario::{Case, Scenario};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
-/// A recorded run, judged again from its files alone.
+/// A recorded run, judged again from its files alone. What these cannot say, such as
+/// the seed, is taken from its result, where it came to have one.
 pub fn judge_run(
     scenario: &Scenario,
-    recorded: &Recorded,
+    recorded: Option<&Recorded>,
     folder: &Path,
 ) -> Result<RunRecord, FolderError> {
     let is_there = |case: &&Case| folder.join(&case.name).is_dir();
@@ -20,26 +21,25 @@ pub fn judge_run(
     let cases = cases.map(|case| judge_case(case, &folder.join(&case.name)));
     let cases = cases.collect::<Result<Vec<_>, _>>()?;
     let judged = |name: &String| cases.iter().any(|case| case.name == *name);
-    let unfinished = recorded.unfinished.iter().filter(|name| !judged(name));
+    let stable = recorded.map(|recorded| &recorded.stable);
+    let unfinished = stable.into_iter().flat_map(|stable| &stable.unfinished);
+    let environment = recorded
+        .into_iter()
+        .flat_map(|recorded| &recorded.environment);
+    let environment = environment.filter_map(|(name, what)| Some((name, what.as_str()?)));
     Ok(RunRecord {
         scenario: scenario.name.clone(),
         scenario_hash: scenario.hash(),
-        seed: recorded.seed,
+        seed: stable.map_or(0, |stable| stable.seed),
         settings: scenario.settings.words(),
-        mutant: recorded.mutant.clone(),
-        unfinished: unfinished.cloned().collect(),
+        mutant: stable.and_then(|stable| stable.mutant.clone()),
+        unfinished: unfinished.filter(|name| !judged(name)).cloned().collect(),
         cases,
-        environment: BTreeMap::new(),
+        environment: environment
+            .map(|(name, what)| (name.clone(), what.to_owned()))
+            .collect(),
         folder: folder.to_owned(),
     })
-}
-
-/// What only the recorded result knows about a run.
-#[derive(Default)]
-pub struct Recorded {
-    pub seed: u64,
-    pub mutant: Option<String>,
-    pub unfinished: Vec<String>,
 }
 
 pub fn judge_case(case: &Case, folder: &Path) -> Result<CaseResult, FolderError> {

@@ -1,6 +1,7 @@
 //! Many runs: their cases begin in order, as many at a time as there is room
-//! for, each on a cluster of its own. The first error stops the rest, and
-//! whatever was under way then is healed and removed.
+//! for, each on a cluster of its own. The first error stops the rest, unless
+//! somebody wants to know about the rest all the same; whatever was under way
+//! then is healed and removed.
 
 use super::case::run_case;
 use super::nodes::CaseNodes;
@@ -26,9 +27,12 @@ pub struct Pace {
     pub repeat: u32,
     /// How many cases at the same time.
     pub jobs: u32,
+    /// After an error, go on with whatever else there is to run.
+    pub keep_going: bool,
 }
 
-/// Told of every run that is over; an error stops the rest.
+/// Told of every run that is over, and at the end of those that were begun and did not
+/// come so far; an error stops the rest.
 pub type Report<'a> = dyn FnMut(&RunRecord) -> Result<(), String> + 'a;
 
 /// Runs every case of every request as often as is asked for.
@@ -49,6 +53,7 @@ pub async fn run_all(
     };
     let mut trouble = Trouble {
         stop: interrupt.child_token(),
+        keep_going: pace.keep_going,
         error: None,
     };
     let mut slots = Slots::new(pace.jobs);
@@ -74,6 +79,11 @@ pub async fn run_all(
         };
         if let Err(error) = runs.close(&turn, ran, progress) {
             trouble.add(error, progress);
+        }
+    }
+    for run in std::mem::take(&mut runs.open).into_values() {
+        if let Err(error) = (runs.report)(&run.record) {
+            trouble.add(RunError::Report(error), progress);
         }
     }
     match trouble.error {
@@ -175,19 +185,31 @@ impl Runs<'_, '_> {
 /// Why nothing more begins, and what was under way ends early.
 struct Trouble {
     stop: CancellationToken,
+    /// Only somebody who interrupts stops anything.
+    keep_going: bool,
     error: Option<RunError>,
 }
 
 impl Trouble {
     /// The first error is what the runs end with. That others were stopped is
-    /// no news then; what else went wrong is said.
+    /// no news then; what else went wrong is said, or told at the end where the first
+    /// error stopped nothing.
     fn add(&mut self, error: RunError, progress: &dyn Progress) {
-        self.stop.cancel();
-        match &self.error {
-            None | Some(RunError::Interrupted) => self.error = Some(error),
-            Some(_) if matches!(error, RunError::Interrupted) => {}
-            Some(_) => progress.say(&error.to_string()),
+        if !self.keep_going || matches!(error, RunError::Interrupted) {
+            self.stop.cancel();
         }
+        self.error = Some(match (self.error.take(), error) {
+            (None | Some(RunError::Interrupted), error) => error,
+            (Some(first), RunError::Interrupted) => first,
+            (Some(first), then) if self.keep_going => RunError::AndAlso {
+                first: Box::new(first),
+                then: Box::new(then),
+            },
+            (Some(first), then) => {
+                progress.say(&then.to_string());
+                first
+            }
+        });
     }
 }
 
@@ -196,17 +218,18 @@ mod tests {
     use super::*;
     use crate::run::heard::Heard;
 
-    fn ends_with(errors: Vec<RunError>) -> (String, Vec<String>) {
+    fn ends_with(keep_going: bool, errors: Vec<RunError>) -> (String, Vec<String>) {
         let heard = Heard::default();
         let stop = CancellationToken::new();
         let mut trouble = Trouble {
             stop: stop.clone(),
+            keep_going,
             error: None,
         };
         for error in errors {
             trouble.add(error, &heard);
         }
-        assert!(stop.is_cancelled());
+        assert_eq!(stop.is_cancelled(), !keep_going);
         let error = trouble.error.unwrap().to_string();
         (error, heard.lines())
     }
@@ -225,13 +248,20 @@ mod tests {
     #[test]
     fn the_first_error_is_the_one_and_others_are_said() {
         let errors = vec![broken("a"), RunError::Interrupted, broken("b")];
-        let (error, said) = ends_with(errors);
+        let (error, said) = ends_with(false, errors);
         assert_eq!((error.as_str(), said), ("a", vec!["b".to_owned()]));
     }
 
     #[test]
     fn what_goes_wrong_after_an_interrupt_is_worse_than_it() {
         let errors = vec![RunError::Interrupted, broken("left behind")];
-        assert_eq!(ends_with(errors).0, "left behind");
+        assert_eq!(ends_with(false, errors).0, "left behind");
+    }
+
+    #[test]
+    fn whoever_goes_on_is_told_all_errors_at_the_end() {
+        let errors = vec![broken("a"), broken("b"), broken("c")];
+        let (error, said) = ends_with(true, errors);
+        assert_eq!((error.as_str(), said), ("a\nb\nc", Vec::new()));
     }
 }

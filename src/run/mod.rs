@@ -19,6 +19,7 @@ mod mutant;
 mod nodes;
 mod observer;
 mod open_run;
+mod page;
 mod phases;
 mod possible;
 mod prepare;
@@ -31,16 +32,18 @@ mod through_faults;
 mod time_stamp;
 mod workers;
 
-pub use folder::{FolderError, RESULT, RunFolder, SCENARIO, to_json};
-pub use judge::{Recorded, judge_run};
+pub use folder::{FolderError, JUNIT, RESULT, RunFolder, SCENARIO, to_json, write_whole};
+pub use judge::judge_run;
 pub use load::{LocalRequest, ServerAddresses, run_local};
 pub use many::{Pace, run_all};
 #[cfg(debug_assertions)]
 pub use mutant::mutants;
+pub use page::write_page;
 
 use crate::cluster::topology::{Service, Topology};
 use crate::cluster::{ClusterError, Image};
 use crate::load::LoadError;
+use crate::model::RunRecord;
 use crate::scenario::{Case, Scenario};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -89,6 +92,11 @@ pub enum RunError {
     Report(String),
     #[error("{which}: {error}")]
     InCase { which: String, error: Box<RunError> },
+    #[error("{first}\n{then}")]
+    AndAlso {
+        first: Box<RunError>,
+        then: Box<RunError>,
+    },
     #[error("{first}\nand then, cleaning up: {then}")]
     AndThen {
         first: Box<RunError>,
@@ -101,6 +109,21 @@ impl RunRequest<'_> {
     fn chosen(&self) -> impl Iterator<Item = &Case> {
         let cases = self.scenario.cases.iter();
         cases.filter(|case| self.case.is_none_or(|only| only == case.name))
+    }
+
+    /// What there is to say of a run that did not come to its turn.
+    pub fn not_begun(&self) -> RunRecord {
+        RunRecord {
+            scenario: self.scenario.name.clone(),
+            scenario_hash: self.scenario.hash(),
+            seed: self.seed,
+            settings: self.scenario.settings.words(),
+            mutant: self.mutant.clone(),
+            cases: Vec::new(),
+            unfinished: self.chosen().map(|case| case.name.clone()).collect(),
+            environment: BTreeMap::new(),
+            folder: PathBuf::new(),
+        }
     }
 
     fn topology(&self, case: &Case) -> &Topology {

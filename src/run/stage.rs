@@ -63,7 +63,9 @@ impl Stage<'_> {
         if let Some(load) = &self.setup.load {
             return self.play_load(nodes, load, clock).await;
         }
+        self.task.detail("starting proxies");
         clock.time("links", self.start_links(nodes)).await?;
+        self.task.detail("starting services and workers");
         let start = try_join(self.start_workers(nodes), self.start_services(nodes));
         let (consoles, ()) = clock.time("start", start).await?;
         let mut notes = CaseNotes {
@@ -72,6 +74,8 @@ impl Stage<'_> {
         };
         let timeline = Timeline::new(self.setup, self.request.seed);
         let faults = timeline.faults();
+        self.task
+            .detail("looking whether its faults can be done here");
         let prepare = self.nemesis.prepare(&faults);
         if let Err(reason) = clock.time("prepare", prepare).await {
             notes.gaps = vec![format!("cannot be done here: {reason}")];
@@ -81,6 +85,7 @@ impl Stage<'_> {
                 observers: Vec::new(),
             });
         }
+        self.task.detail("connecting to the lock servers");
         let (send, happenings) = mpsc::channel(WAITING_HAPPENINGS);
         let (observers, versions) = self.observe_lock_servers(nodes).await?;
         let follower = Follower {
@@ -126,6 +131,7 @@ impl Stage<'_> {
         plan: &LoadPlan,
         clock: &mut Phases,
     ) -> Result<Played, RunError> {
+        self.task.detail("starting services");
         clock.time("start", self.start_services(nodes)).await?;
         let addresses = nodes.lock_servers.iter();
         let addresses = addresses.map(|(_, server)| self.address(server));

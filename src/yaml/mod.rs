@@ -14,7 +14,7 @@ pub use fields::Fields;
 pub use nearest::suggestion;
 pub use overlay::overlay;
 pub use parse::parse;
-pub use report::{InvalidFile, Report};
+pub use report::{Complaint, InvalidFile, Report};
 
 /// Line and column, both counted from one, as editors do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     fn complaints(text: &str) -> Vec<String> {
-        parse(Path::new("x.yml"), text).unwrap_err().lines
+        parse(Path::new("x.yml"), text).unwrap_err().lines()
     }
 
     #[test]

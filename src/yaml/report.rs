@@ -1,4 +1,5 @@
 use super::{Place, suggestion};
+use serde::Serialize;
 use std::fmt;
 use std::path::Path;
 
@@ -11,10 +12,29 @@ pub struct Report {
     complaints: Vec<(Place, String)>,
 }
 
-/// A file with something wrong in it: one line per complaint, each with its place.
+/// A file with something wrong in it: all that is.
 #[derive(Debug, thiserror::Error)]
 pub struct InvalidFile {
-    pub lines: Vec<String>,
+    pub complaints: Vec<Complaint>,
+}
+
+/// One thing that is wrong, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Complaint {
+    pub file: String,
+    /// Both are absent for what was laid over the file from outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<usize>,
+    pub message: String,
+}
+
+impl InvalidFile {
+    /// A line for each complaint.
+    pub fn lines(&self) -> Vec<String> {
+        self.complaints.iter().map(Complaint::to_string).collect()
+    }
 }
 
 impl Report {
@@ -64,28 +84,48 @@ impl Report {
         // What several cases share is read once for each of them.
         self.complaints.sort();
         self.complaints.dedup();
-        let lines = self
-            .complaints
-            .iter()
-            .map(|(place, message)| format!("{}: {message}", self.words(*place)))
-            .collect();
-        Err(InvalidFile { lines })
+        let complaints = self.complaints.iter();
+        let complaints = complaints.map(|(place, message)| self.complaint(*place, message));
+        Err(InvalidFile {
+            complaints: complaints.collect(),
+        })
     }
 
-    fn words(&self, place: Place) -> String {
+    fn complaint(&self, place: Place, message: &str) -> Complaint {
         let Place { line, column } = place;
         let number = place
             .number_outside()
             .and_then(|number| number.checked_sub(1));
-        match number.and_then(|number| self.outside.get(number)) {
-            Some(name) => format!("{}: {name}", self.file),
-            None => format!("{}:{line}:{column}", self.file),
+        let outside = number.and_then(|number| self.outside.get(number));
+        Complaint {
+            file: self.file.clone(),
+            line: outside.is_none().then_some(line),
+            column: outside.is_none().then_some(column),
+            message: match outside {
+                Some(name) => format!("{name}: {message}"),
+                None => message.to_owned(),
+            },
+        }
+    }
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Complaint {
+            file,
+            line,
+            column,
+            message,
+        } = self;
+        match (line, column) {
+            (Some(line), Some(column)) => write!(f, "{file}:{line}:{column}: {message}"),
+            _ => write!(f, "{file}: {message}"),
         }
     }
 }
 
 impl fmt::Display for InvalidFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.lines.join("\n"))
+        f.write_str(&self.lines().join("\n"))
     }
 }

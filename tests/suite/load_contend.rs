@@ -3,7 +3,9 @@
 
 mod kit;
 
-use crate::support::{docker_shared, etcd_servers, own_redis, redis_address, redlock_servers};
+use crate::support::{
+    connection_to, docker_shared, etcd_servers, own_redis, redis_address, redlock_servers,
+};
 use fencepost::load::LoadError;
 use fencepost::model::{ArrivalEnd, Backend, ContendPlan, ContendStep, Span, WaitPolicy};
 use kit::*;
@@ -233,8 +235,7 @@ async fn a_server_that_runs_out_of_memory_cuts_the_load_short_and_keeps_what_was
     };
     let full = async {
         place.granted(10).await;
-        let client = redis::Client::open(format!("redis://{}", redis.address)).unwrap();
-        let mut redis = client.get_multiplexed_async_connection().await.unwrap();
+        let mut redis = connection_to(&redis.address).await;
         let mut shrink = redis::cmd("CONFIG");
         shrink.arg("SET").arg("maxmemory").arg(1);
         let () = shrink.query_async(&mut redis).await.unwrap();

@@ -5,7 +5,7 @@ mod generating;
 mod keyspace;
 mod mishaps;
 
-use crate::redis_lock::kit::connection_to;
+use crate::support::connection_to;
 use redis::cmd;
 
 async fn database_size(address: &str) -> u64 {

@@ -111,11 +111,11 @@ fn a_result_of_another_time_is_refused() {
     result["schema_version"] = 999.into();
     fs::write(&path, result.to_string()).expect("a copy");
     copy.check(64)
-        .expect_said(&["result.json", "schema version 999", "reads 1"]);
+        .expect_said(&["result.json: it has schema version 999, which is newer than"]);
     fs::write(&path, "{}").expect("a copy");
     copy.check(64).expect_said(&["no schema_version"]);
     fs::write(&path, "half a resu").expect("a copy");
-    copy.check(64).expect_said(&["is not a result"]);
+    copy.check(64).expect_said(&["result.json: it is not JSON"]);
 }
 
 /// The recorded run, to be damaged.

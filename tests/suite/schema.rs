@@ -1,6 +1,7 @@
 //! `schema`: what an editor accepts is what the program accepts, in form.
 
 mod check;
+mod results;
 
 use crate::support::*;
 use check::complaints;
@@ -224,7 +225,7 @@ fn known_in(home: &Home) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_reference_in_the_schema_leads_somewhere() {
+fn every_reference_in_the_schemas_leads_somewhere() {
     fn walk(schema: &Value, at: &Value) {
         if let Some(target) = at["$ref"].as_str() {
             let pointer = target.strip_prefix('#').expect("a local reference");
@@ -236,9 +237,10 @@ fn every_reference_in_the_schema_leads_somewhere() {
             _ => {}
         }
     }
-    let schema = schema();
-    assert_eq!(schema["type"], "object");
-    walk(&schema, &schema);
+    for schema in [schema(), results::schema()] {
+        assert_eq!(schema["type"], "object");
+        walk(&schema, &schema);
+    }
 }
 
 fn keys(properties: &Value) -> BTreeSet<String> {

@@ -5,6 +5,7 @@ mod told;
 mod words;
 
 use super::exit::{Exit, Failure};
+use super::format::{Printed, document};
 use super::output;
 use crate::clock::{self, ClockState, SkewError};
 use crate::model::ClockName;
@@ -34,9 +35,8 @@ struct Target {
     /// A process id, or the name or id of a container
     #[arg(value_name = "TARGET")]
     target: String,
-    /// Print the state of the clocks as one line of JSON
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    printed: Printed,
     /// Go through a helper container, even where the host would do
     #[cfg(debug_assertions)]
     #[arg(long, hide = true)]
@@ -83,6 +83,15 @@ enum Deed {
 }
 
 impl Clock {
+    pub fn prints_json(&self) -> bool {
+        let target = match &self.action {
+            Action::Show(target) | Action::Undo(target) => target,
+            Action::Set(set) => &set.target,
+            Action::Drift(drift) => &drift.target,
+        };
+        target.printed.is_json()
+    }
+
     pub fn execute(self) -> Result<Exit, Failure> {
         let order = self.action.order();
         match order.target.target.parse::<i32>() {
@@ -131,8 +140,8 @@ impl Order {
     }
 
     fn print(&self, what: &str, state: ClockState) -> Result<Exit, Failure> {
-        match self.target.json {
-            true => output::line(serde_json::to_string(&state).map_err(Failure::harness)?)?,
+        match self.target.printed.is_json() {
+            true => document(&state)?,
             false => output::line(told::state(what, state))?,
         }
         Ok(Exit::AsExpected)
@@ -173,7 +182,7 @@ impl Deed {
                 all.iter().map(|(c, v)| format!("--{c}={v}")).collect(),
             ),
         };
-        let arguments = ["clock", verb, target, "--json"].map(str::to_owned);
+        let arguments = ["clock", verb, target, "--format", "json"].map(str::to_owned);
         [arguments.to_vec(), clocks].concat()
     }
 }

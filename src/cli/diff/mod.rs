@@ -3,14 +3,18 @@
 mod sides;
 mod told;
 
+pub use sides::{Pair, Side};
+pub use told::markdown;
+
 use super::exit::{Exit, Failure};
+use super::format::Format;
 use super::home::Home;
 use super::output;
-use super::progress::{wants_color, width};
-use crate::report::diff::{self, DEFAULT_RATIO, Difference, Look, Recorded};
-use clap::{Args, ValueEnum};
-use sides::{Pair, Side};
-use std::path::{Path, PathBuf};
+use super::progress::look;
+use super::recorded::read_result;
+use crate::report::diff::{self, DEFAULT_RATIO, Difference};
+use clap::Args;
+use std::path::PathBuf;
 
 /// Compare two runs by meaning: verdicts, violations, measurements beyond the noise
 ///
@@ -32,20 +36,13 @@ pub struct Diff {
     #[arg(long, value_name = "RATIO", default_value_t = DEFAULT_RATIO, value_parser = threshold)]
     threshold: f64,
     #[arg(long, value_enum, default_value_t = Format::Human)]
-    format: Format,
+    pub format: Format,
     /// Show measurements within the noise too
     #[arg(long)]
     all: bool,
     /// The folder that names are looked up in [default: results/]
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum Format {
-    Human,
-    Json,
-    Markdown,
 }
 
 fn threshold(text: &str) -> Result<f64, String> {
@@ -55,12 +52,12 @@ fn threshold(text: &str) -> Result<f64, String> {
 }
 
 /// One pair, and what came of it.
-struct Comparison {
-    pair: Pair,
-    came_to: CameTo,
+pub struct Comparison {
+    pub pair: Pair,
+    pub came_to: CameTo,
 }
 
-enum CameTo {
+pub enum CameTo {
     Compared(Difference),
     /// And why.
     NotComparable(Vec<String>),
@@ -87,24 +84,13 @@ impl Diff {
             (Err(error), _) | (_, Err(error)) => return Err(error),
         };
         let pairs = sides::pairs(old, new)?;
-        let comparisons: Vec<Comparison> = pairs
-            .into_iter()
-            .map(|pair| Comparison {
-                came_to: compare(&pair, self.threshold),
-                pair,
-            })
-            .collect();
+        let comparisons = pairs.into_iter();
+        let comparisons = comparisons.map(|pair| Comparison::of(pair, self.threshold));
+        let comparisons: Vec<Comparison> = comparisons.collect();
         let text = match self.format {
             Format::Json => told::json(&comparisons),
             Format::Markdown => told::markdown(&comparisons, self.all),
-            Format::Human => {
-                let look = Look {
-                    color: wants_color(),
-                    width: width(),
-                    all: self.all,
-                };
-                told::human(&comparisons, &look)
-            }
+            Format::Human => told::human(&comparisons, &look(self.all)),
         };
         output::print(text)?;
         for comparison in &comparisons {
@@ -146,9 +132,16 @@ fn exit(comparisons: &[Comparison]) -> Exit {
     }
 }
 
+impl Comparison {
+    pub fn of(pair: Pair, threshold: f64) -> Comparison {
+        let came_to = compare(&pair, threshold);
+        Comparison { pair, came_to }
+    }
+}
+
 fn compare(pair: &Pair, threshold: f64) -> CameTo {
     let (old, new) = match (&pair.old, &pair.new) {
-        (Some(old), Some(new)) => (read(old), read(new)),
+        (Some(old), Some(new)) => (read_result(old), read_result(new)),
         (None, _) => return CameTo::OnlyNew,
         (_, None) => {
             let reason = "the new side has no run of it".to_owned();
@@ -165,10 +158,4 @@ fn compare(pair: &Pair, threshold: f64) -> CameTo {
             CameTo::NotComparable(errors.collect())
         }
     }
-}
-
-fn read(path: &Path) -> Result<Recorded, String> {
-    let bytes = std::fs::read(path);
-    let bytes = bytes.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    diff::read(&bytes).map_err(|error| format!("{}: {error}", path.display()))
 }

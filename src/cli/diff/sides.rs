@@ -1,13 +1,13 @@
 //! What OLD and NEW mean: files, folders, names.
 
-use super::read;
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::overview::BASELINE;
+use crate::cli::recorded::read_result;
 use crate::run::{RESULT, SCENARIO};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 const LATEST: &str = "latest";
-const BASELINE: &str = "baseline";
 
 /// One result, or those of many scenarios, by name.
 #[derive(Debug, PartialEq)]
@@ -140,7 +140,11 @@ fn counterpart(
     many: &BTreeMap<String, PathBuf>,
 ) -> Result<(String, PathBuf), Failure> {
     let not_comparable = |reason: String| Failure::new(Exit::Inconclusive, reason);
-    let name = read(one).map_err(not_comparable)?.stable.scenario.name;
+    let name = read_result(one)
+        .map_err(not_comparable)?
+        .stable
+        .scenario
+        .name;
     match many.get(&name) {
         Some(other) => Ok((name, other.clone())),
         None => {

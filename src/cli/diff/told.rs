@@ -1,7 +1,8 @@
 //! What came of all comparisons, as somebody asked for it.
 
 use super::{CameTo, Comparison};
-use crate::report::diff::{Look, page, screen};
+use crate::report::diff::{page, screen};
+use crate::report::look::Look;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -17,8 +18,8 @@ pub fn human(comparisons: &[Comparison], look: &Look) -> String {
     compared.collect::<Vec<String>>().join("\n")
 }
 
-pub fn markdown(comparisons: &[Comparison], all: bool) -> String {
-    let told = comparisons.iter().map(|comparison| {
+pub fn markdown<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>, all: bool) -> String {
+    let told = comparisons.into_iter().map(|comparison| {
         let called = &comparison.pair.called;
         match &comparison.came_to {
             CameTo::Compared(difference) => page(difference, all),

@@ -8,7 +8,9 @@ pub use servers::{Servers, mistakes_in_addresses, must_answer};
 pub use written::{Written, scalar};
 
 use super::exit::{Exit, Failure};
+use super::format::Printed;
 use super::home::Home;
+use super::runs_document::RunsDocument;
 use super::{interrupt, output, progress};
 use crate::report::terminal;
 use crate::run::{LocalRequest, run_local};
@@ -36,10 +38,17 @@ pub fn results(given: Option<PathBuf>, home: Option<&Path>) -> Result<PathBuf, F
     }
 }
 
-pub async fn run(request: &LocalRequest<'_>) -> Result<Exit, Failure> {
+pub async fn run(request: &LocalRequest<'_>, printed: &Printed) -> Result<Exit, Failure> {
     let interrupt = interrupt::listen()?;
     let progress = progress::for_this_output();
     let run = run_local(request, &progress, &interrupt).await?;
-    output::print(terminal::screen(&run, progress::wants_color()))?;
+    match printed.is_json() {
+        true => {
+            let mut document = RunsDocument::default();
+            document.add(&run);
+            document.print(run.verdict())?;
+        }
+        false => output::print(terminal::screen(&run, &progress::look(false)))?,
+    }
     Ok(run.verdict().into())
 }

@@ -3,6 +3,7 @@
 //! one set of rules for both.
 
 use crate::scenario::{Scenario, Settings, Surroundings};
+use crate::yaml::Complaint;
 use std::path::Path;
 
 pub struct Written {
@@ -48,20 +49,18 @@ impl Written {
         let around = Surroundings::Recorded;
         let parsed = Scenario::parse(Path::new(&file), &text, &Settings::default(), &around);
         parsed.map_err(|error| {
-            let lines = error.lines.iter();
-            lines.map(|line| self.about_option(line)).collect()
+            let complaints = error.complaints.iter();
+            complaints.map(|one| self.about_option(one)).collect()
         })
     }
 
     /// `contend.yml:7:8: …` → `--ttl: …`.
-    fn about_option(&self, complaint: &str) -> String {
+    fn about_option(&self, complaint: &Complaint) -> String {
         let option = || {
-            let (place, message) = complaint.split_once(": ")?;
-            let line: usize = place.split(':').nth(1)?.parse().ok()?;
-            let (_, option) = self.lines.get(line.checked_sub(1)?)?;
-            Some(format!("{}: {message}", (*option)?))
+            let (_, option) = self.lines.get(complaint.line?.checked_sub(1)?)?;
+            Some(format!("{}: {}", (*option)?, complaint.message))
         };
-        option().unwrap_or_else(|| complaint.to_owned())
+        option().unwrap_or_else(|| complaint.to_string())
     }
 }
 

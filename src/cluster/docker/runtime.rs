@@ -4,7 +4,7 @@ use super::{DockerCluster, Engine};
 use crate::cluster::{Cluster, ClusterError, Image, Leftovers, Runtime, Swept};
 use crate::progress::Progress;
 use async_trait::async_trait;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 /// Clusters on one Docker Engine.
@@ -20,6 +20,11 @@ impl DockerRuntime {
             engine: Engine::connect().await?,
             images: Mutex::default(),
         })
+    }
+
+    /// Every run of which there is anything, alive or not.
+    pub async fn runs(&self) -> Result<BTreeSet<String>, ClusterError> {
+        sweep::runs(&self.engine).await
     }
 
     fn images(&self) -> ImageIds {

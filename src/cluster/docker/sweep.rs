@@ -9,7 +9,8 @@ use bollard::query_parameters::{
     ListContainersOptions, ListImagesOptions, ListNetworksOptions, RemoveImageOptions,
 };
 use futures_util::future::join_all;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// A network is let go of a moment after its last container.
@@ -36,6 +37,19 @@ pub async fn remove_run(engine: &Engine, run: &str) -> Result<(), ClusterError> 
         true => Ok(()),
         false => Err(ClusterError::LeftBehind(names)),
     }
+}
+
+/// Every run of which there is anything, alive or not.
+pub async fn runs(engine: &Engine) -> Result<BTreeSet<String>, ClusterError> {
+    let runs = Mutex::new(BTreeSet::new());
+    find(engine, labels::RUN, |labels| {
+        if let (Some(run), Ok(mut runs)) = (labels.get(labels::RUN), runs.lock()) {
+            runs.insert(run.clone());
+        }
+        false
+    })
+    .await?;
+    Ok(runs.into_inner().unwrap_or_default())
 }
 
 /// Removes what runs left behind that did not get to clean up.

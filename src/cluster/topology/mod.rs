@@ -141,14 +141,14 @@ impl Topology {
                     Ok(topology) => {
                         all.insert(stem.to_string_lossy().into_owned(), topology);
                     }
-                    Err(TopologyError::Invalid(invalid)) => complaints.extend(invalid.lines),
+                    Err(TopologyError::Invalid(invalid)) => complaints.extend(invalid.complaints),
                     Err(unreadable) => return Err(unreadable),
                 }
             }
         }
         match complaints.is_empty() {
             true => Ok(all),
-            false => Err(InvalidFile { lines: complaints }.into()),
+            false => Err(InvalidFile { complaints }.into()),
         }
     }
 

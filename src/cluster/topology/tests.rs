@@ -8,7 +8,9 @@ fn with_redis(redis: &str) -> String {
 }
 
 fn complaints(text: &str) -> Vec<String> {
-    Topology::parse(Path::new("t.yml"), text).unwrap_err().lines
+    Topology::parse(Path::new("t.yml"), text)
+        .unwrap_err()
+        .lines()
 }
 
 #[test]

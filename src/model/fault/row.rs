@@ -49,3 +49,14 @@ pub enum FaultStage {
     /// Healing at the end undid it, because the timeline had not.
     Healed,
 }
+
+impl FaultStage {
+    pub const ALL: [FaultStage; 6] = [
+        FaultStage::Requested,
+        FaultStage::Observed,
+        FaultStage::Unproven,
+        FaultStage::Ending,
+        FaultStage::Ended,
+        FaultStage::Healed,
+    ];
+}

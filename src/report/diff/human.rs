@@ -2,16 +2,8 @@
 
 use super::{Change, Difference, Measured, Standing, Verdict};
 use crate::report::grid::{Grid, wrapped};
+use crate::report::look::{Color, Look};
 use serde_json::Value;
-
-/// How it is to be written.
-pub struct Look {
-    pub color: bool,
-    /// Columns that there are.
-    pub width: usize,
-    /// Also measurements within the noise.
-    pub all: bool,
-}
 
 /// A run by what it is called here, and what is asked of it.
 type OfRun<T, A> = (&'static str, fn(&T) -> A);
@@ -19,8 +11,8 @@ type OfRun<T, A> = (&'static str, fn(&T) -> A);
 pub fn screen(difference: &Difference, look: &Look) -> String {
     let width = look.width;
     let changed = match difference.verdict_changed {
-        true => paint("a verdict changed", "31", look.color),
-        false => paint("the same verdicts", "32", look.color),
+        true => look.paint("a verdict changed", Color::Bad),
+        false => look.paint("the same verdicts", Color::Good),
     };
     let mut text = format!("{}: {changed}\n", difference.scenario);
     let mut grid = Grid::new(&["  case", "old", "new"]);
@@ -138,11 +130,4 @@ pub fn in_one_run_only(difference: &Difference) -> Vec<String> {
 pub fn shown(difference: &Difference, all: bool) -> impl Iterator<Item = &Measured> {
     let measurements = difference.measurements.iter();
     measurements.filter(move |measured| all || measured.beyond)
-}
-
-fn paint(words: &str, code: &str, color: bool) -> String {
-    match color {
-        true => format!("\u{1b}[{code}m{words}\u{1b}[0m"),
-        false => words.to_owned(),
-    }
 }

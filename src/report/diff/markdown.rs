@@ -2,6 +2,7 @@
 
 use super::human::{in_one_run_only, measured_words, shown, words};
 use super::{Change, Difference};
+use crate::report::markup::cell;
 use std::fmt::Write;
 
 pub fn page(difference: &Difference, all: bool) -> String {
@@ -55,21 +56,6 @@ fn changes(title: &str, changes: &[Change]) -> String {
         let (old, new) = (cell(&words(&change.old)), cell(&words(&change.new)));
         let what = cell(&change.what);
         let _ = writeln!(text, "| {case} | {what} | {old} | {new} |");
-    }
-    text
-}
-
-/// Nothing that a name holds ends a cell or starts markup.
-fn cell(words: &str) -> String {
-    let mut text = String::with_capacity(words.len());
-    for c in words.chars() {
-        match c {
-            '\n' | '\r' => text.push(' '),
-            '|' | '\\' | '*' | '_' | '`' | '[' | ']' => text.extend(['\\', c]),
-            '<' => text += "&lt;",
-            '>' => text += "&gt;",
-            c => text.push(c),
-        }
     }
     text
 }

@@ -135,7 +135,7 @@ fn is_sure(name: &str, all: &BTreeMap<String, f64>) -> bool {
 
 /// Every number by its path. Series over time are left out: no moment of one run
 /// belongs to a moment of another.
-fn numbers(value: &Value) -> BTreeMap<String, f64> {
+pub fn numbers(value: &Value) -> BTreeMap<String, f64> {
     let mut all = BTreeMap::new();
     walk(value, "", &mut |path, leaf| {
         if let Some(number) = leaf.as_f64() {

@@ -4,15 +4,13 @@
 mod human;
 mod markdown;
 mod measured;
-mod recorded;
 
-pub use human::{Look, screen};
+pub use human::screen;
 pub use markdown::page;
-pub use measured::{DEFAULT_RATIO, Measured};
-pub use recorded::{NotAResult, Recorded, read};
+pub use measured::{DEFAULT_RATIO, Measured, numbers};
 
+use super::recorded::{Case, Recorded};
 use crate::model::Outcome;
-use recorded::Case;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -125,6 +123,27 @@ pub fn compare(old: &Recorded, new: &Recorded, ratio: f64) -> Result<Difference,
 }
 
 impl Difference {
+    /// In a line: whether a verdict changed, which, and how much was measured otherwise.
+    pub fn headline(&self) -> String {
+        let changed = self.verdicts.iter().filter(|one| one.old != one.new);
+        let changed = changed
+            .map(|one| format!("{} {} -> {}", one.case, one.old.words(), one.new.words()))
+            .collect::<Vec<_>>()
+            .join(", ");
+        let measured = human::measured_words(self);
+        match self.verdict_changed {
+            true => format!("a verdict changed ({changed}); {measured}"),
+            false => format!("the same verdicts; {measured}"),
+        }
+    }
+
+    /// Whether there is more to say than that nothing changed. A newer kernel or image
+    /// alone is nothing to look at.
+    pub fn is_worth_reading(&self) -> bool {
+        let judged = self.verdict_changed || !self.findings.is_empty();
+        judged || !self.conditions.is_empty() || self.beyond().next().is_some()
+    }
+
     /// Measurements that noise does not explain.
     pub fn beyond(&self) -> impl Iterator<Item = &Measured> {
         self.measurements.iter().filter(|measured| measured.beyond)

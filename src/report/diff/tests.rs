@@ -1,7 +1,9 @@
-use super::{Change, Difference, Look, Recorded, Standing, compare, page, read, screen};
+use super::{Change, Difference, Standing, compare, page, screen};
 use crate::model::{CaseResult, Outcome, RunRecord};
 use crate::report::json::result;
+use crate::report::look::Look;
 use crate::report::made_up::{case, contended, run};
+use crate::report::recorded::{Recorded, read};
 use serde_json::{Value, json};
 
 const PLAIN: Look = Look {
@@ -230,39 +232,6 @@ fn a_load_of_another_model_or_cut_short_is_another_condition() {
     let conditions = difference.conditions.iter();
     let what: Vec<&str> = conditions.map(|change| change.what.as_str()).collect();
     assert_eq!(what, ["load.partial", "load[200].model"]);
-}
-
-#[test]
-fn what_is_not_a_result_is_said() {
-    let good = result(&plain(&[("fenced", Outcome::AsExpected)])).to_string();
-    let newer = good.replace("\"schema_version\":1", "\"schema_version\":2");
-    let odd = good.replace("\"schema_version\":1", "\"schema_version\":\"one\"");
-    let broken = good.replace("\"as_expected\"", "\"splendid\"");
-    let no_cases =
-        r#"{"schema_version": 1, "stable": {"scenario": {"name": "x", "hash": ""}, "seed": 1}}"#;
-    let cases = [
-        (&good[..good.len() / 2], "ends in the middle"),
-        ("", "ends in the middle"),
-        ("name: yaml", "not JSON"),
-        ("{\"a\": 1}", "no schema_version"),
-        ("[1, 2]", "no schema_version"),
-        (&newer, "newer than this program's 1"),
-        (&odd, "no fencepost ever wrote"),
-        (&broken, "splendid"),
-        (no_cases, "missing field `cases`"),
-    ];
-    for (text, said) in cases {
-        let error = read(text.as_bytes()).expect_err(text).to_string();
-        assert!(error.contains(said), "{said:?} is not in {error:?}");
-    }
-}
-
-#[test]
-fn fields_of_later_versions_are_passed_over() {
-    let mut value = result(&plain(&[("fenced", Outcome::AsExpected)]));
-    value["stable"]["cases"]["fenced"]["mood"] = json!("good");
-    value["later"] = json!([1]);
-    assert!(read(value.to_string().as_bytes()).is_ok());
 }
 
 #[test]

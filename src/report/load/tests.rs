@@ -1,7 +1,14 @@
 use super::{WIDTH, table};
 use crate::model::{ContendStep, Generator, LoadRecord};
+use crate::report::look::Look;
 use crate::report::made_up::{case, contended, growth, keyspace, latency, run, step};
 use crate::report::terminal::screen;
+
+const LOOK: Look = Look {
+    color: false,
+    width: WIDTH,
+    all: false,
+};
 
 fn line<'a>(text: &'a str, wanted: &str) -> &'a str {
     let found = text.lines().find(|line| line.contains(wanted));
@@ -26,7 +33,7 @@ fn a_fence_is_told_where_somebody_writes() {
             contended("queue", &[50], 1.0),
             case("plain", Some(keyspace())),
         ]),
-        false,
+        &LOOK,
     );
     line(&text, "queue (fence on): as expected");
     line(&text, "plain: as expected");

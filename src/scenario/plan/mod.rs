@@ -3,41 +3,76 @@ mod fault_words;
 pub mod load_words;
 
 use super::{Case, Entry, Repeat, Scenario, Setup, Span, Step, Trigger, Worker};
-use crate::model::format_duration;
-use std::fmt::Write;
+use crate::model::{Fence, format_duration};
+use serde::Serialize;
+use std::fmt::{self, Write};
 
-/// What a run would do, step by step, for a person to read. `services` are
-/// those that a topology starts, by its name.
-pub fn plan(scenario: &Scenario, services: impl Fn(&str) -> Vec<String>) -> String {
-    let mut text = format!("{}\n{}\n", scenario.name, scenario.about);
-    // Cases that do the same are told together.
-    let mut groups: Vec<(String, Vec<&Case>)> = Vec::new();
-    for case in &scenario.cases {
-        let steps = steps(&case.setup, &services(&case.setup.topology));
-        match groups.iter_mut().find(|(known, _)| *known == steps) {
-            Some((_, cases)) => cases.push(case),
-            None => groups.push((steps, vec![case])),
-        }
-    }
-    for (steps, cases) in &groups {
-        if groups.len() > 1 {
-            let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
-            let _ = write!(text, "\n{}:", names.join(", "));
-        }
-        let _ = write!(text, "\n{steps}");
-        for case in cases {
-            let expected = expectation_words::of(&case.expect);
-            let fence = match case.setup.writes() {
-                true => format!("fence {}; ", case.fence),
-                false => String::new(),
-            };
-            let _ = writeln!(text, "  {}: {fence}expects {expected}", case.name);
-        }
-    }
-    text
+/// What a run would do, step by step.
+#[derive(Debug, Serialize)]
+pub struct Plan {
+    pub scenario: String,
+    pub about: String,
+    /// Cases that do the same are told together.
+    pub groups: Vec<Group>,
 }
 
-fn steps(setup: &Setup, services: &[String]) -> String {
+#[derive(Debug, Serialize)]
+pub struct Group {
+    #[serde(flatten)]
+    course: Course,
+    cases: Vec<Expected>,
+}
+
+/// What cases do, whatever comes of it.
+#[derive(Debug, PartialEq, Serialize)]
+struct Course {
+    steps: Vec<String>,
+    /// The seed decides something.
+    drawn: bool,
+    /// Without these, a case is inconclusive.
+    needs: Vec<String>,
+    given_up_after: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Expected {
+    name: String,
+    /// Absent where nobody writes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fence: Option<Fence>,
+    expects: String,
+}
+
+/// `services` are those that a topology starts, by its name.
+pub fn plan(scenario: &Scenario, services: impl Fn(&str) -> Vec<String>) -> Plan {
+    let mut groups: Vec<Group> = Vec::new();
+    for case in &scenario.cases {
+        let course = course(&case.setup, &services(&case.setup.topology));
+        let expected = expected(case);
+        match groups.iter_mut().find(|group| group.course == course) {
+            Some(group) => group.cases.push(expected),
+            None => groups.push(Group {
+                course,
+                cases: vec![expected],
+            }),
+        }
+    }
+    Plan {
+        scenario: scenario.name.clone(),
+        about: scenario.about.clone(),
+        groups,
+    }
+}
+
+fn expected(case: &Case) -> Expected {
+    Expected {
+        name: case.name.clone(),
+        fence: case.setup.writes().then_some(case.fence),
+        expects: expectation_words::of(&case.expect),
+    }
+}
+
+fn course(setup: &Setup, services: &[String]) -> Course {
     let mut steps = vec![format!(
         "start {} on a private network",
         services.join(", ")
@@ -56,23 +91,57 @@ fn steps(setup: &Setup, services: &[String]) -> String {
         }
     }
     steps.push("heal, collect the resource's log, judge, report, remove everything".to_owned());
+    Course {
+        steps,
+        drawn: setup.timeline.iter().any(is_drawn),
+        needs: setup.needs().iter().map(ToString::to_string).collect(),
+        given_up_after: format_duration(setup.deadline),
+    }
+}
 
-    let mut text = String::new();
-    for (number, step) in steps.iter().enumerate() {
-        let _ = writeln!(text, "{:>3}. {step}", number + 1);
+/// For a person to read.
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}\n{}", self.scenario, self.about)?;
+        for Group { course, cases } in &self.groups {
+            if self.groups.len() > 1 {
+                let names: Vec<&str> = cases.iter().map(|case| case.name.as_str()).collect();
+                write!(f, "\n{}:", names.join(", "))?;
+            }
+            write!(f, "\n{course}")?;
+            for Expected {
+                name,
+                fence,
+                expects,
+            } in cases
+            {
+                let fence = fence.map(|fence| format!("fence {fence}; "));
+                let fence = fence.unwrap_or_default();
+                writeln!(f, "  {name}: {fence}expects {expects}")?;
+            }
+        }
+        Ok(())
     }
-    if setup.timeline.iter().any(is_drawn) {
-        text.push_str("\nThe seed draws what has bounds or choices: one seed, one timeline.\n");
+}
+
+impl fmt::Display for Course {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, step) in self.steps.iter().enumerate() {
+            writeln!(f, "{:>3}. {step}", number + 1)?;
+        }
+        if self.drawn {
+            let words = "The seed draws what has bounds or choices: one seed, one timeline.";
+            writeln!(f, "\n{words}")?;
+        }
+        for need in &self.needs {
+            writeln!(f, "\nNeeds {need}; without it a case is inconclusive.")?;
+        }
+        let limit = &self.given_up_after;
+        writeln!(
+            f,
+            "\nCases, each on a fresh cluster, each given up after {limit}:"
+        )
     }
-    for need in setup.needs() {
-        let _ = write!(text, "\nNeeds {need}; without it a case is inconclusive.\n");
-    }
-    let _ = writeln!(
-        text,
-        "\nCases, each on a fresh cluster, each given up after {}:",
-        format_duration(setup.deadline)
-    );
-    text
 }
 
 fn worker_step(worker: &Worker) -> String {

@@ -60,7 +60,7 @@ fn said_of_two(from: &str, to: &str) -> Vec<String> {
     assert!(TWO.contains(from), "`{from}`");
     match parse_as("two.yml", &TWO.replacen(from, to, 1)) {
         Ok(_) => panic!("taken: {to}"),
-        Err(error) => error.lines,
+        Err(error) => error.lines(),
     }
 }
 
@@ -110,7 +110,7 @@ fn a_case_needs_a_fence_and_something_to_expect() {
         "two.yml:12:10: case `plain` needs `expect`",
         "two.yml:12:10: case `plain` needs `fence`",
     ];
-    assert_eq!(error.lines, expected);
+    assert_eq!(error.lines(), expected);
 }
 
 fn with(settings: &[&str]) -> Result<Scenario, InvalidFile> {
@@ -137,7 +137,7 @@ fn a_wrong_setting_is_named() {
     let error = with(&["deadline=5m", "lock.ttl=7"]).unwrap_err();
     let expected = "two.yml: --set lock.ttl=7: `7` is not a duration; \
                     write a whole number and ms, s or m, such as 500ms or 2s";
-    assert_eq!(error.lines, [expected]);
+    assert_eq!(error.lines(), [expected]);
     for (text, expected) in [
         ("ttl", "write FIELD=VALUE"),
         ("name=x", "no case has a field `name`"),

@@ -22,7 +22,7 @@ fn everything_that_can_be_expected_is_read_as_it_is_written() {
         expect.order_in_words(),
         "a.paused, b.acquired, resource.write_accepted, a.resumed"
     );
-    let text = plan(&scenario, |_| Vec::new());
+    let text = plan(&scenario, |_| Vec::new()).to_string();
     let words = "expects violations 0, accepted writers 1..3, accepted writes 1..3, \
         stale rejections 1..3, rightful rejections 1..3, overlaps 1..3, foreign releases 1..3, \
         lost leases 1..3, failed acquires 1..3, blocked 1s..4s, quiet 1s..4s, \
@@ -73,7 +73,7 @@ fn an_order_is_of_events_that_the_record_can_show() {
     }
     let named = GOOD.replace("- { when: a.at_gate,", "- { name: cut, when: a.at_gate,");
     let named = named.replace(EXPECT, "{ order: [cut.began, a.resumed] }");
-    let lines = parse(&named).unwrap_err().lines.join("\n");
+    let lines = parse(&named).unwrap_err().lines().join("\n");
     assert!(
         lines.contains("`cut.began` is not in the record"),
         "{lines}"

@@ -47,7 +47,7 @@ fn said_of(good: &str, from: &str, to: &str) -> Vec<String> {
     assert!(good.contains(from), "the scenario has no `{from}`");
     match parse(&good.replace(from, to)) {
         Ok(_) => panic!("taken: {to}"),
-        Err(error) => error.lines,
+        Err(error) => error.lines(),
     }
 }
 
@@ -255,7 +255,7 @@ fn everything_that_is_wrong_with_a_load_is_said_at_once() {
         .replace("200]", "many]")
         .replace("work: 50ms", "work: hard")
         .replace("fence: on }", "fence: onn }");
-    let lines = parse(&text).unwrap_err().lines;
+    let lines = parse(&text).unwrap_err().lines();
     let parts = ["`soon`", "`many`", "`hard`", "`onn`"];
     assert_eq!(lines.len(), parts.len(), "{lines:#?}");
     for (line, part) in lines.iter().zip(parts) {
@@ -266,7 +266,7 @@ fn everything_that_is_wrong_with_a_load_is_said_at_once() {
 #[test]
 fn the_plan_of_a_load_says_what_is_done() {
     let services = |_: &str| vec!["redis".to_owned(), "resource".to_owned()];
-    let text = plan(&parse(CONTEND).unwrap(), services);
+    let text = plan(&parse(CONTEND).unwrap(), services).to_string();
     for part in [
         "for 20s, 50 contenders in 12 clients want one key: 200 arrivals a second",
         "7 contenders in 12 clients want 20000 keys",
@@ -274,7 +274,7 @@ fn the_plan_of_a_load_says_what_is_done() {
     ] {
         assert!(text.contains(part), "`{part}` in {text}");
     }
-    let text = plan(&parse(KEYSPACE).unwrap(), services);
+    let text = plan(&parse(KEYSPACE).unwrap(), services).to_string();
     for part in [
         "make 10000000 locks at redis, each of which lives 1m",
         "with an active-expire-effort of 10",

@@ -117,7 +117,7 @@ fn complaints(from: &str, to: &str) -> Vec<String> {
     assert!(GOOD.contains(from), "the scenario has no `{from}`");
     match parse(&GOOD.replace(from, to)) {
         Ok(_) => Vec::new(),
-        Err(error) => error.lines,
+        Err(error) => error.lines(),
     }
 }
 
@@ -156,7 +156,7 @@ fn said(topology: &str, timeline: &str) -> Vec<String> {
     let text = with_timeline(topology, timeline);
     match parse_as(&format!("{topology}.yml"), &text) {
         Ok(_) => panic!("taken: {timeline}"),
-        Err(error) => error.lines,
+        Err(error) => error.lines(),
     }
 }
 

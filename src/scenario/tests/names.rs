@@ -95,7 +95,7 @@ fn words_that_mean_something_else_are_no_names() {
     };
     let none = Settings::default();
     let error = Scenario::parse(Path::new("good.yml"), GOOD, &none, &around).unwrap_err();
-    assert!(error.lines[0].contains("has a service `any`"), "{error}");
+    assert!(error.lines()[0].contains("has a service `any`"), "{error}");
 }
 
 #[test]

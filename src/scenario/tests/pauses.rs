@@ -6,7 +6,7 @@ fn a_pause_that_cannot_exceed_the_ttl_is_refused() {
     let short = GOOD
         .replace(resume, "")
         .replace("longer_than: ttl", "for: 1s, longer_than: ttl");
-    let lines = parse(&short).unwrap_err().lines;
+    let lines = parse(&short).unwrap_err().lines();
     assert_eq!(
         lines,
         ["good.yml:9:45: a pause of 1s cannot exceed the TTL of 2s"]

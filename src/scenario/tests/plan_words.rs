@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn the_plan_says_what_a_run_would_do() {
-    let text = plan(&parse(GOOD).unwrap(), |_| vec!["redis".to_owned()]);
+    let text = plan(&parse(GOOD).unwrap(), |_| vec!["redis".to_owned()]).to_string();
     for part in [
         "SIGSTOP a",
         "SIGCONT a",
@@ -27,7 +27,7 @@ fn the_plan_says_what_each_fault_does_and_what_proves_it() {
   - { when: cut.ended, do: { latency: a -> any, delay: 300ms, jitter: 50ms } }
   - { when: cut.ended, do: { heal: cut } }";
     let scenario = parse_as("redlock.yml", &with_timeline("redlock", timeline)).unwrap();
-    let text = plan(&scenario, |_| vec!["redis-1".to_owned()]);
+    let text = plan(&scenario, |_| vec!["redis-1".to_owned()]).to_string();
     for part in [
         "from the start, 500ms..2s later, 3 times over (`cut`):\n",
         "- cut one of redis-1, redis-2 off from everybody: bytes of both directions are acknowledged, and none arrives; proven when a probe through the link gets no answer, and one beside it does; undone after 1s..3s\n",
@@ -40,6 +40,6 @@ fn the_plan_says_what_each_fault_does_and_what_proves_it() {
     ] {
         assert!(text.contains(part), "{part}\n\n{text}");
     }
-    let fixed = plan(&parse(GOOD).unwrap(), |_| Vec::new());
+    let fixed = plan(&parse(GOOD).unwrap(), |_| Vec::new()).to_string();
     assert!(!fixed.contains("The seed draws"), "{fixed}");
 }

@@ -90,7 +90,7 @@ fn everything_that_is_wrong_is_said_at_once_in_file_order() {
         .replace("b.write_accepted", "c.write_accepted")
         .replace("fence: off", "fence: offf")
         .replace("about:", "abuot:");
-    let lines = parse(&text).unwrap_err().lines;
+    let lines = parse(&text).unwrap_err().lines();
     let parts = [
         "needs `about`",
         "`abuot`",

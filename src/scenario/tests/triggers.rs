@@ -24,7 +24,7 @@ fn waits_that_can_never_end_are_refused() {
         "a: { key: k,",
         "a: { start: resource.write_accepted, key: k,",
     );
-    let lines = parse(&nobody).unwrap_err().lines.join("\n");
+    let lines = parse(&nobody).unwrap_err().lines().join("\n");
     assert!(lines.contains("worker `a` never starts"), "{lines}");
     refused(
         "  - { when: b.write_accepted, do: { resume: a } }\n",
@@ -106,7 +106,7 @@ fn entries_that_wait_for_each_other_are_refused() {
     assert_eq!(said("redis", ring).len(), 2);
     let start = with_timeline("redis", "  - { when: b.done, name: x, do: { drop: a } }");
     let start = start.replace("b: { key: k }", "b: { key: k, start: x.began }");
-    let lines = parse_as("redis.yml", &start).unwrap_err().lines;
+    let lines = parse_as("redis.yml", &start).unwrap_err().lines();
     assert_eq!(lines.len(), 1, "{lines:#?}");
     assert!(lines[0].contains("worker `b` never starts"), "{lines:#?}");
 }

@@ -67,10 +67,13 @@ impl Drop for TellTime {
 }
 
 fn clock(arguments: &[&str]) -> ClockState {
-    let ended = start(command([&["clock"], arguments, &["--json"]].concat())).wait();
+    let ended = start(command(
+        [&["clock"], arguments, &["--format", "json"]].concat(),
+    ))
+    .wait();
     let ended = ended.expect_code(0);
     assert!(owned_by(ended.pid).is_empty(), "a helper is left");
-    serde_json::from_str(&ended.stdout).expect("one line of JSON")
+    serde_json::from_str(&ended.stdout).expect("JSON")
 }
 
 #[test]

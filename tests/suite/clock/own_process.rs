@@ -171,9 +171,10 @@ fn the_command_line_tells_people_and_programs() {
         "--realtime",
         "-60s",
         "--monotonic=+15s",
-        "--json",
+        "--format",
+        "json",
     ]);
-    let state: ClockState = serde_json::from_str(&set.stdout).expect("one line of JSON");
+    let state: ClockState = serde_json::from_str(&set.stdout).expect("JSON");
     let by = |offset_ns| ClockShift {
         offset_ns,
         rate_ppm: 0,

@@ -1,7 +1,7 @@
 //! Real lock servers under a skewed clock.
 
 use super::kit::*;
-use crate::support::{docker_alone, own_etcd, own_redis};
+use crate::support::{connection_to, docker_alone, own_etcd, own_redis};
 use fencepost::clock::{self, ClockName};
 use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
@@ -13,11 +13,6 @@ use tokio::task::spawn_blocking;
 const CYCLES: u32 = 100;
 const CONNECTIONS: usize = 4;
 const COMMANDS_AT_ONCE: usize = 50;
-
-async fn connect(address: &str) -> MultiplexedConnection {
-    let client = redis::Client::open(format!("redis://{address}/")).unwrap();
-    client.get_multiplexed_async_connection().await.unwrap()
-}
 
 /// By how much the server's TIME is ahead of ours.
 async fn ahead_ms(connection: &mut MultiplexedConnection) -> i64 {
@@ -35,7 +30,7 @@ async fn redis_expires_keys_by_the_clock_that_it_is_given() {
     let host = HostClock::look();
     let server = own_redis();
     let pid = pid_of(&server);
-    let mut redis = connect(&server.address).await;
+    let mut redis = connection_to(&server.address).await;
     let _: () = redis.pset_ex("long", 1, 120_000).await.unwrap();
     let _: () = redis.pset_ex("short", 1, 14_000).await.unwrap();
 
@@ -65,7 +60,7 @@ async fn redis_drifts_and_the_drift_can_be_measured() {
     }
     let server = own_redis();
     let pid = pid_of(&server);
-    let mut redis = connect(&server.address).await;
+    let mut redis = connection_to(&server.address).await;
     clock::drift(pid, ClockName::Realtime, 1_000_000).unwrap();
     tokio::time::sleep(Duration::from_secs(2)).await;
     let told = clock::show(pid).unwrap().realtime;
@@ -86,7 +81,7 @@ async fn redis_survives_a_hundred_patches_under_load() {
     let load = (0..CONNECTIONS).map(|number| {
         let (address, over) = (server.address.clone(), over.clone());
         tokio::spawn(async move {
-            let mut redis = connect(&address).await;
+            let mut redis = connection_to(&address).await;
             let mut commands = 0;
             while !over.load(Ordering::Relaxed) {
                 let mut many = redis::pipe();
@@ -115,7 +110,7 @@ async fn redis_survives_a_hundred_patches_under_load() {
     }
     assert_eq!(pid_of(&server), pid, "it is still the same process");
     assert_restored(pid);
-    let mut redis = connect(&server.address).await;
+    let mut redis = connection_to(&server.address).await;
     assert_near("TIME", ahead_ms(&mut redis).await, 0);
 }
 

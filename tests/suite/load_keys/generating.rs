@@ -1,6 +1,6 @@
 use super::{configure, database_size, leave_no_memory};
-use crate::redis_lock::kit::{LONG, connection_to, locks_at};
-use crate::support::{Ended, Running, command, docker_shared, own_redis, start};
+use crate::redis_lock::kit::{LONG, locks_at};
+use crate::support::{Ended, Running, command, connection_to, docker_shared, own_redis, start};
 use fencepost::dlock::RedisSettings;
 use fencepost::load::generated_names;
 use nix::sys::signal::Signal;

@@ -1,6 +1,8 @@
 use super::{configure, database_size, leave_no_memory};
-use crate::redis_lock::kit::{NOBODY, SECOND, connection_to};
-use crate::support::{Silent, docker_shared, fresh_folder, own_etcd, own_redis, own_small_etcd};
+use crate::redis_lock::kit::{NOBODY, SECOND};
+use crate::support::{
+    Silent, connection_to, docker_shared, fresh_folder, own_etcd, own_redis, own_small_etcd,
+};
 use etcd_client::{Client, GetOptions};
 use fencepost::load::{LoadError, keyspace};
 use fencepost::model::{EtcdGrowth, KeyspacePlan, KeyspaceRecord, LockServers, RedisKeyspace};

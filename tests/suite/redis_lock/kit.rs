@@ -1,6 +1,6 @@
 //! What the tests of the Redis lock share.
 
-use crate::support::redis_address;
+use crate::support::{connection_to, redis_address};
 use fencepost::dlock::{LockClient, LockMetrics, LockSettings, RedisBackend, RedisSettings};
 use fencepost::model::WaitPolicy;
 use redis::AsyncCommands;
@@ -53,11 +53,6 @@ pub fn unique_key() -> String {
 
 pub async fn redis_connection() -> MultiplexedConnection {
     connection_to(&redis_address()).await
-}
-
-pub async fn connection_to(address: &str) -> MultiplexedConnection {
-    let client = redis::Client::open(format!("redis://{address}")).unwrap();
-    client.get_multiplexed_async_connection().await.unwrap()
 }
 
 /// Who holds the key, asked past the library.

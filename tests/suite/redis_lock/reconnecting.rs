@@ -1,7 +1,7 @@
 //! Waiting while the connection breaks or the server goes away.
 
 use super::kit::*;
-use crate::support::{docker_shared, own_redis};
+use crate::support::{connection_to, docker_shared, own_redis};
 use fencepost::dlock::{LockClient, LockError, LockProblem};
 use fencepost::model::{FencingToken, ReleaseOutcome, WaitPolicy};
 use redis::aio::MultiplexedConnection;

@@ -1,7 +1,9 @@
 //! What tokens rest on: the counter's memory, and the floor below it.
 
 use super::kit::*;
-use crate::support::{docker_shared, own_durable_redis, own_redis, tokens_only_grow};
+use crate::support::{
+    connection_to, docker_shared, own_durable_redis, own_redis, tokens_only_grow,
+};
 use fencepost::dlock::{LockClient, RedisSettings};
 use fencepost::model::{FenceFloor, FencingToken, WaitPolicy};
 use redis::AsyncCommands;

@@ -1,6 +1,6 @@
 //! What the tests of the Redlock lock share.
 
-use crate::support::redlock_servers;
+use crate::support::{connection_to, redlock_servers};
 use fencepost::dlock::{
     LockClient, LockMetrics, LockSettings, RedlockBackend, RedlockSettings, TokenScheme,
 };
@@ -59,8 +59,7 @@ impl Nodes {
     pub async fn connect() -> Nodes {
         let mut nodes = Vec::new();
         for address in addresses() {
-            let client = redis::Client::open(format!("redis://{address}")).unwrap();
-            nodes.push(client.get_multiplexed_async_connection().await.unwrap());
+            nodes.push(connection_to(&address).await);
         }
         Nodes(nodes)
     }

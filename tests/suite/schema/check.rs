@@ -42,7 +42,7 @@ impl Check<'_> {
         let alternatives = || rule.as_array().expect("a list of schemas").iter();
         let fitting = || alternatives().filter(|one| self.fits(one, value)).count();
         let fine = match keyword {
-            "$schema" | "title" | "description" | "$defs" => true,
+            "$schema" | "$id" | "title" | "description" | "$defs" => true,
             "$ref" => {
                 let pointer = rule.as_str().and_then(|path| path.strip_prefix('#'));
                 let target = self.root.pointer(pointer.expect("a local reference"));

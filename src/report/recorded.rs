@@ -1,8 +1,8 @@
 //! A `result.json` read back. What a later version may add is passed over; what
 //! is not there is not taken for nothing.
 
+use super::json::SCHEMA_VERSION;
 use crate::model::Outcome;
-use crate::report::json::SCHEMA_VERSION;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -16,6 +16,9 @@ pub struct Recorded {
     pub measurements: BTreeMap<String, Value>,
     #[serde(default)]
     pub environment: BTreeMap<String, Value>,
+    /// All of it as it was written, also what this program does not know.
+    #[serde(skip)]
+    pub whole: Value,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -26,6 +29,7 @@ pub struct Stable {
     pub settings: Vec<String>,
     #[serde(default)]
     pub mutant: Option<String>,
+    pub verdict: Outcome,
     pub cases: BTreeMap<String, Case>,
     #[serde(default)]
     pub unfinished: Vec<String>,
@@ -79,7 +83,7 @@ pub struct Violation {
     pub kind: String,
 }
 
-/// Why a text is not a result that can be compared.
+/// Why a text is not a result that can be read.
 #[derive(Debug, thiserror::Error, PartialEq)]
 pub enum NotAResult {
     #[error("it ends in the middle (line {line}): it was truncated, or is still being written")]
@@ -117,7 +121,9 @@ pub fn read(bytes: &[u8]) -> Result<Recorded, NotAResult> {
         },
     }
     // From the bytes once more, because only these have lines to point to.
-    serde_json::from_slice(bytes).map_err(|error| NotAResult::Broken(error.to_string()))
+    let recorded = serde_json::from_slice(bytes);
+    let recorded = recorded.map_err(|error| NotAResult::Broken(error.to_string()))?;
+    Ok(Recorded { whole, ..recorded })
 }
 
 impl Recorded {
@@ -132,5 +138,45 @@ impl Recorded {
             *by_kind.entry(violation.kind.clone()).or_default() += 1;
         }
         Some((by_kind, false))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::json::result;
+    use crate::report::made_up::{case, run};
+    use serde_json::json;
+
+    #[test]
+    fn what_is_not_a_result_is_said() {
+        let good = result(&run(vec![case("fenced", None)])).to_string();
+        let newer = good.replace("\"schema_version\":1", "\"schema_version\":2");
+        let odd = good.replace("\"schema_version\":1", "\"schema_version\":\"one\"");
+        let broken = good.replace("\"as_expected\"", "\"splendid\"");
+        let no_verdict = r#"{"schema_version": 1, "stable": {"scenario": {"name": "x", "hash": ""}, "seed": 1, "cases": {}}}"#;
+        let cases = [
+            (&good[..good.len() / 2], "ends in the middle"),
+            ("", "ends in the middle"),
+            ("name: yaml", "not JSON"),
+            ("{\"a\": 1}", "no schema_version"),
+            ("[1, 2]", "no schema_version"),
+            (&newer, "newer than this program's 1"),
+            (&odd, "no fencepost ever wrote"),
+            (&broken, "splendid"),
+            (no_verdict, "missing field `verdict`"),
+        ];
+        for (text, said) in cases {
+            let error = read(text.as_bytes()).expect_err(text).to_string();
+            assert!(error.contains(said), "{said:?} is not in {error:?}");
+        }
+    }
+
+    #[test]
+    fn fields_of_later_versions_are_passed_over() {
+        let mut value = result(&run(vec![case("fenced", None)]));
+        value["stable"]["cases"]["fenced"]["mood"] = json!("good");
+        value["later"] = json!([1]);
+        assert!(read(value.to_string().as_bytes()).is_ok());
     }
 }

@@ -1,0 +1,49 @@
+use super::exit::{Exit, Failure};
+use super::format::{Printed, document};
+use super::{output, playground};
+use crate::cluster::docker::{Engine, sweep};
+use clap::Args;
+use serde_json::json;
+
+/// Remove what `fencepost up` started, with all that it stored
+#[derive(Args)]
+pub struct Down {
+    /// Names of topologies [default: all that are up]
+    #[arg(value_name = "TOPOLOGY")]
+    topologies: Vec<String>,
+    #[command(flatten)]
+    pub printed: Printed,
+}
+
+impl Down {
+    pub async fn execute(self) -> Result<Exit, Failure> {
+        let _turn = playground::turn()?;
+        let engine = Engine::connect().await?;
+        let standing = sweep::runs(&engine).await?;
+        let standing = standing
+            .iter()
+            .filter_map(|run| playground::topology_of(run));
+        let asked = |name: &&str| {
+            self.topologies.is_empty() || self.topologies.iter().any(|asked| asked == name)
+        };
+        let standing: Vec<&str> = standing.filter(asked).collect();
+        for topology in &standing {
+            sweep::remove_run(&engine, &playground::run_of(topology)).await?;
+        }
+        if self.printed.is_json() {
+            document(&json!({ "removed": standing }))?;
+            return Ok(Exit::AsExpected);
+        }
+        for topology in &standing {
+            output::line(format_args!("{topology} is down"))?;
+        }
+        let asked = self.topologies.iter();
+        for topology in asked.filter(|name| !standing.contains(&name.as_str())) {
+            output::line(format_args!("{topology} was not up"))?;
+        }
+        if standing.is_empty() && self.topologies.is_empty() {
+            output::line("nothing was up")?;
+        }
+        Ok(Exit::AsExpected)
+    }
+}

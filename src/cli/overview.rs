@@ -1,0 +1,133 @@
+//! The overview of all runs below a folder: reading it for the page, and writing that.
+
+use super::exit::Failure;
+use super::recorded::read_result;
+use crate::report::index::{self, History, Run, Seen};
+use crate::report::recorded::Recorded;
+use crate::run::{RESULT, SCENARIO, write_whole};
+use std::collections::BTreeSet;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+pub const BASELINE: &str = "baseline";
+const INDEX: &str = "index.html";
+const REPORT: &str = "report.html";
+
+/// Of a scenario that was run thousands of times, the newest are enough to see how it goes.
+const MOST_RUNS: usize = 200;
+
+/// Writes `DIR/index.html`.
+pub fn write(results: &Path) -> Result<PathBuf, Failure> {
+    let histories = histories(results)?;
+    if histories.is_empty() {
+        let shown = results.display();
+        return Err(Failure::usage(format!(
+            "{shown} has no runs: neither SCENARIO/RUN/{RESULT} nor {BASELINE}/SCENARIO/{RESULT}"
+        )));
+    }
+    let path = results.join(INDEX);
+    write_whole(&path, index::page(&histories).as_bytes())?;
+    Ok(path)
+}
+
+/// Every scenario that has a folder here or a baseline.
+fn histories(results: &Path) -> Result<Vec<History>, Failure> {
+    let folders = folders(results).map_err(|error| {
+        let shown = results.display();
+        Failure::usage(format!("cannot read the folder {shown}: {error}"))
+    })?;
+    let baseline = results.join(BASELINE);
+    // Without a baseline there is nothing to compare with, and that is all.
+    let blessed = self::folders(&baseline).unwrap_or_default();
+    let names = folders.into_iter().filter(|name| name != BASELINE);
+    let names: BTreeSet<String> = names.chain(blessed).collect();
+    Ok(names
+        .into_iter()
+        .map(|name| history(results, name))
+        .collect())
+}
+
+fn history(results: &Path, scenario: String) -> History {
+    let folder = results.join(&scenario);
+    let mut names = folders(&folder).unwrap_or_default();
+    // By time, which is what the names begin with.
+    names.sort();
+    let older = names.len().saturating_sub(MOST_RUNS);
+    let runs = names.into_iter().skip(older).map(|name| {
+        let place = folder.join(&name);
+        let file = [REPORT, RESULT]
+            .into_iter()
+            .find(|file| place.join(file).is_file());
+        let link = [&scenario, &name].map(|part| encoded(part)).join("/");
+        Run {
+            link: format!("{link}/{}", file.unwrap_or_default()),
+            seen: seen(&place, &scenario),
+            name,
+        }
+    });
+    let runs = runs.collect();
+    let baseline = results.join(BASELINE).join(&scenario);
+    History {
+        runs,
+        older,
+        baseline: baseline.is_dir().then(|| seen(&baseline, &scenario)),
+        scenario,
+    }
+}
+
+/// A result, or the reason why there is none, without the path that stands beside it.
+fn seen(folder: &Path, scenario: &str) -> Result<Seen, String> {
+    let path = folder.join(RESULT);
+    if let Err(error) = path.symlink_metadata()
+        && error.kind() == ErrorKind::NotFound
+    {
+        return Err(match folder.join(SCENARIO).is_file() {
+            true => format!("the run ended before it wrote a {RESULT}"),
+            false => format!("it is no run: it has neither {RESULT} nor {SCENARIO}"),
+        });
+    }
+    let result = read_result(&path).map_err(|error| {
+        let place = format!("{}: ", path.display());
+        error.strip_prefix(&place).unwrap_or(&error).to_owned()
+    })?;
+    let Recorded { stable, .. } = &result;
+    match stable.scenario.name == scenario {
+        true => Ok(Seen::of(&result)),
+        false => Err(format!("it is a run of {}", stable.scenario.name)),
+    }
+}
+
+/// The names of what is a folder here, and neither a link (`latest`) nor hidden.
+fn folders(folder: &Path) -> std::io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type()?.is_dir() && !name.starts_with('.') {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+/// A name as a part of a link.
+fn encoded(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let part = |byte: u8| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    name.bytes().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_lead_elsewhere() {
+        assert_eq!(encoded("20261116T014205.123Z-1"), "20261116T014205.123Z-1");
+        assert_eq!(encoded("javascript:x"), "javascript%3Ax");
+        assert_eq!(encoded("a b?#ü"), "a%20b%3F%23%C3%BC");
+    }
+}

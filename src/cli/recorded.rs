@@ -1,0 +1,82 @@
+//! Recorded runs as commands take them: a `result.json` read, or refused in one
+//! way; and a whole run judged again from its evidence.
+
+use super::exit::Failure;
+use crate::model::RunRecord;
+use crate::report::recorded::{self, Recorded};
+use crate::run::{RESULT, SCENARIO, judge_run};
+use crate::scenario::{Scenario, Setting, Settings, Surroundings, load_file};
+use std::io::ErrorKind;
+use std::path::Path;
+
+/// A run that was judged again.
+pub struct JudgedAgain {
+    pub scenario: Scenario,
+    pub run: RunRecord,
+    /// What it had been judged to be; `None` where it ended before it wrote that.
+    pub recorded: Option<Recorded>,
+}
+
+impl JudgedAgain {
+    /// Why there is no whole result, where there is none.
+    pub fn ended_early(&self) -> Option<String> {
+        let Some(recorded) = &self.recorded else {
+            return Some(format!("the run ended before it wrote a {RESULT}"));
+        };
+        let unfinished = &recorded.stable.unfinished;
+        let some = !unfinished.is_empty();
+        some.then(|| {
+            format!(
+                "the run ended before it had judged {}",
+                unfinished.join(", ")
+            )
+        })
+    }
+}
+
+/// A file as a result; the error names it and says what it is instead.
+pub fn read_result(path: &Path) -> Result<Recorded, String> {
+    let bytes = std::fs::read(path);
+    let bytes = bytes.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    recorded::read(&bytes).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// The folder of a run, also of one that was killed, judged by its evidence.
+pub fn judge_again(folder: &Path) -> Result<JudgedAgain, Failure> {
+    let scenario_file = folder.join(SCENARIO);
+    if !scenario_file.is_file() {
+        return Err(Failure::usage(format!(
+            "{} is not the folder of a run: it has no {SCENARIO}",
+            folder.display()
+        )));
+    }
+    let recorded = result_of(folder)?;
+    let settings = settings(recorded.as_ref(), folder)?;
+    let scenario = load_file(&scenario_file, &settings, &Surroundings::Recorded)?;
+    let run = judge_run(&scenario, recorded.as_ref(), folder).map_err(Failure::usage)?;
+    Ok(JudgedAgain {
+        scenario,
+        run,
+        recorded,
+    })
+}
+
+/// A killed run may have none; one that is there has to be whole.
+fn result_of(folder: &Path) -> Result<Option<Recorded>, Failure> {
+    let path = folder.join(RESULT);
+    match path.symlink_metadata() {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        _ => read_result(&path).map(Some).map_err(Failure::usage),
+    }
+}
+
+/// What was laid over the scenario when it ran.
+fn settings(recorded: Option<&Recorded>, folder: &Path) -> Result<Settings, Failure> {
+    let given = recorded.into_iter();
+    let given = given.flat_map(|recorded| &recorded.stable.settings);
+    let settings = given.map(|setting| setting.parse::<Setting>());
+    let settings = settings.collect::<Result<Vec<_>, _>>();
+    let path = folder.join(RESULT);
+    let refused = |why| Failure::usage(format!("{}: {why}", path.display()));
+    settings.map(Settings).map_err(refused)
+}

@@ -1,0 +1,235 @@
+use super::exit::{Exit, Failure};
+use super::format::{Printed, document};
+use super::home::Home;
+use super::{interrupt, output, playground, progress};
+use crate::cluster::docker::DockerRuntime;
+use crate::cluster::{Cluster, Image, NodeSpec, Runtime, Topology, start_services};
+use crate::model::LockServers;
+use crate::progress::Progress;
+use crate::run::RunError;
+use crate::yaml::suggestion;
+use clap::Args;
+use futures_util::future::try_join_all;
+use serde::Serialize;
+use std::fmt::Write;
+use std::net::SocketAddr;
+
+/// Start a topology to play with: its lock servers and the resource, on loopback only
+///
+/// It stays until `fencepost down` (or `fencepost clean`) removes it; runs leave it alone.
+#[derive(Args)]
+pub struct Up {
+    /// Name of a topology: a file in compose/ without its .yml
+    topology: String,
+    #[command(flatten)]
+    pub printed: Printed,
+}
+
+/// What stands, and where.
+#[derive(Serialize)]
+struct Standing {
+    topology: String,
+    /// Another container joins them here, and finds them by name.
+    network: String,
+    /// It stood before this command.
+    was_up: bool,
+    services: Vec<Served>,
+    /// Commands to begin with.
+    hints: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Served {
+    name: String,
+    container: String,
+    port: u16,
+    address: SocketAddr,
+}
+
+impl Up {
+    pub async fn execute(self, home: Home) -> Result<Exit, Failure> {
+        let topologies = home.topologies()?;
+        let topology = topologies.get(&self.topology).ok_or_else(|| {
+            let known: Vec<&str> = topologies.keys().map(String::as_str).collect();
+            let hint = suggestion(&self.topology, &known);
+            let folder = home.compose();
+            let (name, folder) = (&self.topology, folder.display());
+            Failure::usage(format!("there is no topology `{name}` in {folder}; {hint}"))
+        })?;
+        let interrupt = interrupt::listen()?;
+        let _turn = playground::turn()?;
+        let runtime = DockerRuntime::connect().await?;
+        let was_up = self.is_up(topology, &runtime).await?;
+        let cluster = match was_up {
+            true => runtime.adopt(&self.run()).await?,
+            false => {
+                let start = self.start(topology, &runtime);
+                tokio::pin!(start);
+                tokio::select! {
+                    started = &mut start => started?,
+                    () = interrupt.cancelled() => {
+                        runtime.adopt(&self.run()).await?.remove().await?;
+                        return Err(RunError::Interrupted.into());
+                    }
+                }
+            }
+        };
+        let standing = self.standing(topology, cluster.as_ref(), was_up).await?;
+        match self.printed.is_json() {
+            true => document(&standing)?,
+            false => output::print(words(&standing))?,
+        }
+        Ok(Exit::AsExpected)
+    }
+
+    fn run(&self) -> String {
+        playground::run_of(&self.topology)
+    }
+
+    /// Whole or not at all: half of it is no topology to play with.
+    async fn is_up(&self, topology: &Topology, runtime: &DockerRuntime) -> Result<bool, Failure> {
+        if !runtime.runs().await?.contains(&self.run()) {
+            return Ok(false);
+        }
+        let cluster = runtime.adopt(&self.run()).await?;
+        for (node, _) in topology.started() {
+            let runs = cluster.state(node).await.is_ok_and(|state| state.running);
+            if !runs {
+                let name = &self.topology;
+                return Err(Failure::new(
+                    Exit::Unavailable,
+                    format!("{name} is up, but {node} does not run; run: fencepost down {name}"),
+                ));
+            }
+        }
+        Ok(true)
+    }
+
+    async fn start(
+        &self,
+        topology: &Topology,
+        runtime: &DockerRuntime,
+    ) -> Result<std::sync::Arc<dyn Cluster>, Failure> {
+        let shown = progress::for_this_output();
+        let services = topology.started();
+        let images: Vec<Image> = services.map(|(_, service)| service.image.clone()).collect();
+        runtime.prepare(&images, &shown).await?;
+        let task = shown.begin(&format!("starting {}", self.topology));
+        let cluster = runtime.create(&self.run(), true).await?;
+        let services = topology.started();
+        let services: Vec<NodeSpec> = services.map(|(name, service)| service.node(name)).collect();
+        if let Err(error) = start_services(cluster.as_ref(), &services).await {
+            // Why it did not come up is what has to be said.
+            let _ = cluster.remove().await;
+            return Err(error.into());
+        }
+        task.finish("up");
+        Ok(cluster)
+    }
+
+    async fn standing(
+        &self,
+        topology: &Topology,
+        cluster: &dyn Cluster,
+        was_up: bool,
+    ) -> Result<Standing, Failure> {
+        let run = self.run();
+        let ports = topology.started().flat_map(|(name, service)| {
+            let ports = service.ports.iter();
+            ports.map(move |port| (name.clone(), port.container))
+        });
+        let services = ports.map(|(name, port)| {
+            let container = format!("fencepost-{run}-{name}");
+            async move {
+                let address = cluster.address(&name, port).await?;
+                Ok::<_, Failure>(Served {
+                    name,
+                    container,
+                    port,
+                    address,
+                })
+            }
+        });
+        let services = try_join_all(services).await?;
+        Ok(Standing {
+            hints: hints(topology, &services, &self.topology),
+            topology: self.topology.clone(),
+            network: format!("fencepost-{run}"),
+            was_up,
+            services,
+        })
+    }
+}
+
+fn hints(topology: &Topology, services: &[Served], name: &str) -> Vec<String> {
+    let address = |node: &str, port: u16| {
+        let mut served = services.iter();
+        let served = served.find(|served| served.name == node && served.port == port);
+        served.map(|served| served.address)
+    };
+    let mut hints = Vec::new();
+    for worker in &topology.workers {
+        let Some(backend) = worker.backend else {
+            continue;
+        };
+        let servers = worker.lock_servers.iter();
+        let servers = servers.filter_map(|server| address(&server.node, server.port));
+        let servers: Vec<SocketAddr> = servers.collect();
+        let Some(first) = servers.first() else {
+            continue;
+        };
+        let all: Vec<String> = servers.iter().map(SocketAddr::to_string).collect();
+        let all = all.join(",");
+        match backend.servers() {
+            LockServers::Etcd => {
+                hints.push(format!("etcdctl --endpoints {all} member list"));
+                hints.push(format!("fencepost contend --etcd {all} --duration 5s"));
+            }
+            LockServers::OneRedis | LockServers::RedisNodes => {
+                hints.push(format!("redis-cli -p {} monitor", first.port()));
+                hints.push(format!("fencepost contend --redis {all} --duration 5s"));
+            }
+        }
+    }
+    let resource = &topology.resource;
+    if let Some(resource) = address(&resource.node, resource.port) {
+        let token = "-H 'X-Fence-Token: 1'";
+        hints.push(format!(
+            "curl -X PUT {token} -d hello http://{resource}/r/account-42"
+        ));
+        hints.push(format!("curl http://{resource}/metrics"));
+    }
+    hints.push(format!("fencepost down {name}"));
+    hints
+}
+
+fn words(standing: &Standing) -> String {
+    let Standing {
+        topology,
+        network,
+        was_up,
+        services,
+        hints,
+    } = standing;
+    let state = match was_up {
+        true => "was up already",
+        false => "is up",
+    };
+    let mut text = format!("{topology} {state}, on the network {network}\n");
+    let wide = services.iter().map(|served| served.name.len()).max();
+    let wide = wide.unwrap_or(0);
+    for served in services {
+        let Served {
+            name,
+            address,
+            container,
+            ..
+        } = served;
+        let _ = writeln!(text, "  {name:<wide$}  {address}  (container {container})");
+    }
+    text.push_str("\nTry:\n");
+    for hint in hints {
+        let _ = writeln!(text, "  {hint}");
+    }
+    text
+}

@@ -1,0 +1,147 @@
+//! The overview of many runs: every scenario, how its verdicts went, and where each
+//! run's own page is. What cannot be read is listed with the reason.
+
+mod page;
+mod strip;
+#[cfg(test)]
+mod tests;
+mod trends;
+mod when;
+
+pub use page::page;
+
+use super::diff;
+use super::recorded::Recorded;
+use crate::model::Outcome;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// All runs of one scenario that are still there.
+pub struct History {
+    pub scenario: String,
+    /// Oldest first.
+    pub runs: Vec<Run>,
+    /// So many are older still, and were not read.
+    pub older: usize,
+    /// The result that somebody has reviewed, or why it is none.
+    pub baseline: Option<Result<Seen, String>>,
+}
+
+pub struct Run {
+    /// Its folder's name: the time and the seed.
+    pub name: String,
+    /// From the page to the run's own.
+    pub link: String,
+    /// What it came to, or why nobody can tell.
+    pub seen: Result<Seen, String>,
+}
+
+/// As much of a result as the overview shows; whole results would not fit into memory
+/// by the thousand.
+pub struct Seen {
+    pub verdict: Outcome,
+    cases: BTreeMap<String, Outcome>,
+    unfinished: BTreeSet<String>,
+    seed: u64,
+    /// What was laid over the scenario's file, and defects switched on.
+    with: Vec<String>,
+    /// By case and name.
+    numbers: BTreeMap<(String, String), f64>,
+}
+
+impl Seen {
+    pub fn of(result: &Recorded) -> Seen {
+        let stable = &result.stable;
+        let cases = stable.cases.iter();
+        let numbers = result.measurements.iter().flat_map(|(case, measured)| {
+            let numbers = diff::numbers(measured).into_iter();
+            numbers.map(|(name, value)| ((case.clone(), name), value))
+        });
+        let mutant = stable.mutant.iter();
+        let mutant = mutant.map(|mutant| format!("the defect {mutant}"));
+        Seen {
+            verdict: stable.verdict,
+            cases: cases
+                .map(|(name, case)| (name.clone(), case.verdict))
+                .collect(),
+            unfinished: stable.unfinished.iter().cloned().collect(),
+            seed: stable.seed,
+            with: stable.settings.iter().cloned().chain(mutant).collect(),
+            numbers: numbers.collect(),
+        }
+    }
+
+    /// As the scenario's file says, and nothing else: only such runs make a trend.
+    fn is_plain(&self) -> bool {
+        self.with.is_empty()
+    }
+
+    fn cases_as_expected(&self) -> String {
+        let good = self.cases.values();
+        let good = good
+            .filter(|outcome| **outcome == Outcome::AsExpected)
+            .count();
+        format!("{good} of {}", self.cases.len() + self.unfinished.len())
+    }
+
+    /// The same verdict of the same cases.
+    fn is_judged_like(&self, other: &Seen) -> bool {
+        self.cases == other.cases && self.unfinished == other.unfinished
+    }
+}
+
+impl History {
+    fn newest(&self) -> Option<&Run> {
+        self.runs.last()
+    }
+
+    /// The newest run and the baseline do not agree; `None` where one cannot be read.
+    fn differs(&self) -> Option<bool> {
+        let newest = self.newest()?.seen.as_ref().ok()?;
+        let baseline = self.baseline.as_ref()?.as_ref().ok()?;
+        Some(!newest.is_judged_like(baseline))
+    }
+}
+
+/// How an outcome is written, with a sign, so that no colour says anything alone.
+struct Look {
+    class: &'static str,
+    sign: char,
+    words: &'static str,
+    /// For whoever reads the page by program: as in result.json.
+    name: &'static str,
+}
+
+fn look(seen: &Result<Seen, String>) -> Look {
+    match seen {
+        Ok(seen) => look_of(seen.verdict),
+        Err(_) => Look {
+            class: "unreadable",
+            sign: '–',
+            words: "unreadable",
+            name: "unreadable",
+        },
+    }
+}
+
+fn look_of(outcome: Outcome) -> Look {
+    match outcome {
+        Outcome::AsExpected => Look {
+            class: "as-expected",
+            sign: '✓',
+            words: "as expected",
+            name: "as_expected",
+        },
+        Outcome::NotAsExpected => Look {
+            class: "not-as-expected",
+            sign: '✗',
+            words: "not as expected",
+            name: "not_as_expected",
+        },
+        Outcome::Inconclusive => Look {
+            class: "inconclusive",
+            sign: '?',
+            words: "inconclusive",
+            name: "inconclusive",
+        },
+    }
+}

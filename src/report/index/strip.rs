@@ -1,0 +1,48 @@
+//! The verdicts of a scenario's last runs in a row, oldest first, each a link.
+
+use super::when::when;
+use super::{History, Run, look};
+use crate::report::markup::escaped;
+
+/// More would not be told apart.
+const SHOWN: usize = 30;
+
+pub fn strip(history: &History) -> String {
+    let hidden = history.runs.len().saturating_sub(SHOWN);
+    let marks: String = history.runs.iter().skip(hidden).map(mark).collect();
+    let older = hidden + history.older;
+    let before = match older {
+        0 => String::new(),
+        older => format!("<li class=\"faint\">{older} older</li>"),
+    };
+    let name = escaped(&history.scenario);
+    format!("<ol class=\"strip\" aria-label=\"runs of {name}, oldest first\">{before}{marks}</ol>")
+}
+
+fn mark(run: &Run) -> String {
+    let look = look(&run.seen);
+    let words = escaped(&words(run));
+    let link = escaped(&run.link);
+    let (class, sign, name) = (look.class, look.sign, look.name);
+    format!(
+        "<li><a class=\"mark {class}-mark\" data-verdict=\"{name}\" href=\"{link}\" title=\"{words}\" aria-label=\"{words}\">{sign}</a></li>"
+    )
+}
+
+/// When, what it came to, and whatever is odd about it.
+fn words(run: &Run) -> String {
+    let mut words = format!("{}: {}", when(&run.name), look(&run.seen).words);
+    match &run.seen {
+        Err(reason) => words = words + "; " + reason,
+        Ok(seen) => {
+            words = words + ", " + &seen.cases_as_expected() + " cases as expected";
+            if !seen.unfinished.is_empty() {
+                words += ", ended before it was over";
+            }
+            if !seen.is_plain() {
+                words = words + ", with " + &seen.with.join(", ");
+            }
+        }
+    }
+    words
+}

@@ -1,0 +1,270 @@
+//! What all runs of one command came to, as Markdown for the page of a CI job.
+
+use super::markup::cell;
+use super::terminal::case_text;
+use crate::model::{Outcome, RunRecord};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+/// GitHub takes 1 MiB from a step, and nothing of one that says more.
+const MOST_BYTES: usize = 600_000;
+/// What one run may say; its folder has the rest.
+const MOST_BYTES_OF_A_RUN: usize = 20_000;
+/// Bad runs that are told for each scenario, where there are many.
+const RUNS_TOLD: usize = 3;
+
+#[derive(Default)]
+pub struct Summary {
+    scenarios: BTreeMap<String, Told>,
+}
+
+/// All runs of one scenario.
+#[derive(Default)]
+struct Told {
+    outcomes: BTreeMap<Outcome, u32>,
+    /// Of all its runs together.
+    cases: usize,
+    cases_as_expected: usize,
+    /// The first of the worst runs; empty where none began.
+    folder: String,
+    worst: Option<Outcome>,
+    explanations: Vec<String>,
+}
+
+impl Summary {
+    pub fn add(&mut self, run: &RunRecord) {
+        let told = self.scenarios.entry(run.scenario.clone()).or_default();
+        let verdict = run.verdict();
+        *told.outcomes.entry(verdict).or_default() += 1;
+        told.cases += run.cases.len() + run.unfinished.len();
+        let outcomes = run.cases.iter().map(|case| case.verdict.outcome);
+        told.cases_as_expected += outcomes.filter(|one| *one == Outcome::AsExpected).count();
+        if told.worst.is_none_or(|worst| verdict < worst) {
+            told.worst = Some(verdict);
+            told.folder = run.folder.display().to_string();
+        }
+        if verdict != Outcome::AsExpected && told.explanations.len() < RUNS_TOLD {
+            told.explanations.push(explanation(run));
+        }
+    }
+
+    /// The first of each scenario's worst runs, by its folder.
+    pub fn worst_runs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let began = self.scenarios.iter();
+        let began = began.filter(|(_, told)| !told.folder.is_empty());
+        began.map(|(scenario, told)| (scenario.as_str(), told.folder.as_str()))
+    }
+
+    /// The table first, then what is not as expected, then whatever else there is to say,
+    /// as far as it fits.
+    pub fn page(&self, errors: &[String], more: &[String]) -> String {
+        let mut text = format!(
+            "## fencepost: {}\n\n{}\n",
+            self.verdict(errors),
+            self.words()
+        );
+        for error in errors {
+            let _ = writeln!(text, "\n{}", quoted(error));
+        }
+        text += "\n| scenario | verdict | cases as expected | files |\n|---|---|--:|---|\n";
+        for (scenario, told) in &self.scenarios {
+            let files = match told.folder.is_empty() {
+                true => "it never began".to_owned(),
+                false => format!("`{}`", told.folder.replace('`', "'")),
+            };
+            let (good, all, verdict) = (told.cases_as_expected, told.cases, told.verdict());
+            let scenario = cell(scenario);
+            let _ = writeln!(
+                text,
+                "| {scenario} | {verdict} | {good} of {all} | {files} |"
+            );
+        }
+        let bad = self.scenarios.values().flat_map(|told| &told.explanations);
+        let mut left_out = 0;
+        for section in bad.chain(more) {
+            match text.len() + section.len() > MOST_BYTES {
+                true => left_out += 1,
+                false => text = text + "\n" + section,
+            }
+        }
+        if left_out > 0 {
+            let _ = writeln!(text, "\n{left_out} more are too long for this page.");
+        }
+        text
+    }
+
+    fn verdict(&self, errors: &[String]) -> String {
+        let worst = self.scenarios.values().filter_map(|told| told.worst).min();
+        match (worst, errors.is_empty()) {
+            (Some(worst), true) => worst.to_string(),
+            (Some(Outcome::NotAsExpected), false) => {
+                "not as expected, and not all of it ran".into()
+            }
+            (Some(_), false) => "not all of it ran".into(),
+            (None, _) => "nothing ran".into(),
+        }
+    }
+
+    fn words(&self) -> String {
+        let count = |wanted: Outcome| {
+            let all = self.scenarios.values();
+            all.filter(|told| told.worst == Some(wanted)).count()
+        };
+        let all = self.scenarios.len();
+        let mut words = format!(
+            "{} of {all} scenarios as expected",
+            count(Outcome::AsExpected)
+        );
+        for outcome in [Outcome::NotAsExpected, Outcome::Inconclusive] {
+            if count(outcome) > 0 {
+                let _ = write!(words, ", {} {outcome}", count(outcome));
+            }
+        }
+        words + "."
+    }
+}
+
+impl Told {
+    /// With how often, where there were several runs.
+    fn verdict(&self) -> String {
+        let outcomes = self.outcomes.iter().map(|(outcome, times)| {
+            let sign = sign(*outcome);
+            match self.outcomes.values().sum::<u32>() {
+                1 => format!("{sign} {outcome}"),
+                runs => format!("{sign} {outcome} {times} of {runs}"),
+            }
+        });
+        outcomes.collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// For whoever does not read every word.
+fn sign(outcome: Outcome) -> char {
+    match outcome {
+        Outcome::AsExpected => '✓',
+        Outcome::NotAsExpected => '✗',
+        Outcome::Inconclusive => '?',
+    }
+}
+
+/// Every case that is not as expected, in the words of the final screen.
+fn explanation(run: &RunRecord) -> String {
+    let bad = run.cases.iter();
+    let bad = bad.filter(|case| case.verdict.outcome != Outcome::AsExpected);
+    let unfinished = run.unfinished.iter();
+    let unfinished = unfinished.map(|case| match run.began() {
+        true => format!("{case}: did not finish"),
+        false => format!("{case}: never began"),
+    });
+    let told: Vec<String> = bad.map(case_text).chain(unfinished).collect();
+    let mut text = format!("### {}: {}\n\n", cell(&run.scenario), run.verdict());
+    let conditions = run
+        .settings
+        .iter()
+        .map(|setting| format!("`{}`", setting.replace('`', "'")));
+    let mutant = run.mutant.iter();
+    let mutant = mutant.map(|mutant| format!("the defect `{mutant}` switched on"));
+    let conditions: Vec<String> = conditions.chain(mutant).collect();
+    if !conditions.is_empty() {
+        let _ = writeln!(text, "With {}.\n", conditions.join(", "));
+    }
+    let _ = writeln!(text, "{}", quoted(&told.join("\n\n")));
+    text
+}
+
+/// A block in which nothing is markup, cut where it is endless.
+fn quoted(words: &str) -> String {
+    let words = words.replace("```", "'''");
+    let end = (0..=MOST_BYTES_OF_A_RUN.min(words.len()))
+        .rev()
+        .find(|end| words.is_char_boundary(*end))
+        .unwrap_or(0);
+    let cut = if end < words.len() { "\n…" } else { "" };
+    format!("```\n{}{cut}\n```", &words[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Finding, Found};
+    use crate::report::made_up::{case, run};
+
+    fn bad(scenario: &str) -> RunRecord {
+        let mut bad = case("fenced", None);
+        bad.verdict.outcome = Outcome::NotAsExpected;
+        bad.verdict.findings.push(Finding {
+            what: "violations".to_owned(),
+            expected: "0".to_owned(),
+            held: false,
+            found: Found::Count(3),
+            outcome: Outcome::NotAsExpected,
+        });
+        let mut run = run(vec![case("unfenced", None), bad]);
+        run.scenario = scenario.to_owned();
+        run
+    }
+
+    #[test]
+    fn the_table_has_every_scenario_and_only_bad_ones_are_explained() {
+        let mut summary = Summary::default();
+        summary.add(&run(vec![case("a", None)]));
+        summary.add(&bad("pause|gt"));
+        let page = summary.page(&[], &["### and more\n".to_owned()]);
+        let expected = [
+            "## fencepost: not as expected\n\n1 of 2 scenarios as expected, 1 not as expected.\n",
+            "| contention | ✓ as expected | 1 of 1 | `results/contention/1` |",
+            "| pause\\|gt | ✗ not as expected | 1 of 2 | `results/contention/1` |",
+            "### pause\\|gt: not as expected\n",
+            "violations 3 where 0 was expected",
+            "### and more\n",
+        ];
+        for part in expected {
+            assert!(page.contains(part), "no {part:?} in\n{page}");
+        }
+        assert!(!page.contains("### contention"), "{page}");
+    }
+
+    #[test]
+    fn many_runs_are_one_row() {
+        let mut summary = Summary::default();
+        for _ in 0..9 {
+            summary.add(&run(vec![case("a", None)]));
+            summary.add(&bad("contention"));
+        }
+        let page = summary.page(&[], &[]);
+        let row = "| ✗ not as expected 9 of 18, ✓ as expected 9 of 18 | 18 of 27 |";
+        assert!(page.contains(row), "{page}");
+        assert_eq!(page.matches("### ").count(), RUNS_TOLD);
+    }
+
+    #[test]
+    fn what_never_began_and_what_went_wrong_is_said() {
+        let mut summary = Summary::default();
+        let mut never = run(Vec::new());
+        never.unfinished = vec!["a".to_owned()];
+        never.folder = Default::default();
+        summary.add(&never);
+        let page = summary.page(&["Docker is ```gone".to_owned()], &[]);
+        assert!(
+            page.starts_with("## fencepost: not all of it ran\n"),
+            "{page}"
+        );
+        assert!(page.contains("```\nDocker is '''gone\n```"), "{page}");
+        assert!(
+            page.contains("| ? inconclusive | 0 of 1 | it never began |"),
+            "{page}"
+        );
+        assert_eq!(summary.worst_runs().count(), 0);
+    }
+
+    #[test]
+    fn the_page_is_bounded() {
+        let mut summary = Summary::default();
+        let mut long = bad("long");
+        long.cases[1].verdict.doubts = vec!["é".repeat(MOST_BYTES_OF_A_RUN)];
+        summary.add(&long);
+        let page = summary.page(&[], &["x".repeat(MOST_BYTES)]);
+        assert!(page.len() < 2 * MOST_BYTES_OF_A_RUN, "{}", page.len());
+        assert!(page.ends_with("1 more are too long for this page.\n"));
+    }
+}

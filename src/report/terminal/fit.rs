@@ -1,0 +1,130 @@
+//! As much about the cases as fits on a screen, the worst told best.
+
+use super::case::CaseLines;
+
+/// How much is shown of each case, and of how many.
+pub struct Fitted {
+    pub text: String,
+    /// The cases of which something is left out.
+    pub shortened: Vec<String>,
+}
+
+/// `order` has the places of the cases, worst first. There is room for so many
+/// lines, a blank one after the cases included.
+pub fn fit(cases: &[CaseLines], order: &[usize], room: usize) -> Fitted {
+    let mut bodies = vec![0; cases.len()];
+    // One line says how many are not even named.
+    let named = match heads(cases.len()) <= room {
+        true => cases.len(),
+        false => room.saturating_sub(2),
+    };
+    let (named, unnamed) = order.split_at(named);
+    let rest = usize::from(!unnamed.is_empty());
+    for (rank, place) in named.iter().enumerate() {
+        let case = &cases[*place];
+        let (found, whole) = (case.found.len(), case.body().count());
+        let left = room.saturating_sub(heads(named.len()) + rest + taken(&bodies));
+        // A blank line comes after it.
+        let left = left.saturating_sub(1);
+        bodies[*place] = match (left >= whole, left >= found) {
+            (true, _) => whole,
+            // The worst one is told as far as it goes.
+            _ if rank == 0 => left,
+            (_, true) => found,
+            _ => 0,
+        };
+    }
+    let mut text = String::new();
+    let mut shortened = Vec::new();
+    for (place, (case, body)) in cases.iter().zip(&bodies).enumerate() {
+        if unnamed.contains(&place) {
+            shortened.push(case.name.clone());
+            continue;
+        }
+        text += &format!("{}\n", case.head);
+        for line in case.body().take(*body) {
+            text += &format!("{line}\n");
+        }
+        if *body > 0 {
+            text.push('\n');
+        }
+        if *body < case.body().count() {
+            shortened.push(case.name.clone());
+        }
+    }
+    if !unnamed.is_empty() {
+        text += &format!("and {} more cases\n", unnamed.len());
+    }
+    if !text.is_empty() && !text.ends_with("\n\n") {
+        text.push('\n');
+    }
+    Fitted { text, shortened }
+}
+
+/// Heads alone, and the blank line after them.
+fn heads(cases: usize) -> usize {
+    cases + 1
+}
+
+/// What bodies take, each with the blank line after it.
+fn taken(bodies: &[usize]) -> usize {
+    let shown = bodies.iter().filter(|lines| **lines > 0);
+    shown.map(|lines| lines + 1).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(name: &str, found: usize, story: usize) -> CaseLines {
+        let lines = |what: &str, count: usize| {
+            let lines = (1..=count).map(|line| format!("  {name} {what} {line}"));
+            lines.collect()
+        };
+        CaseLines {
+            name: name.to_owned(),
+            head: format!("{name}: judged"),
+            found: lines("found", found),
+            story: lines("story", story),
+        }
+    }
+
+    #[test]
+    fn what_fits_is_shown_whole() {
+        let cases = [case("a", 1, 2), case("b", 1, 0)];
+        let fitted = fit(&cases, &[0, 1], 9);
+        let expected =
+            "a: judged\n  a found 1\n  a story 1\n  a story 2\n\nb: judged\n  b found 1\n\n";
+        assert_eq!(fitted.text, expected);
+        assert_eq!(fitted.shortened, [""; 0]);
+    }
+
+    #[test]
+    fn the_worst_is_told_first_and_in_the_order_of_the_file() {
+        let cases = [case("good", 1, 7), case("bad", 1, 7)];
+        let fitted = fit(&cases, &[1, 0], 14);
+        assert!(
+            fitted
+                .text
+                .starts_with("good: judged\n  good found 1\n\nbad: judged\n")
+        );
+        assert!(fitted.text.contains("  bad story 7\n"), "{}", fitted.text);
+        assert_eq!(fitted.shortened, ["good"]);
+    }
+
+    #[test]
+    fn no_number_of_cases_or_lines_is_too_much() {
+        for (count, found, story) in [(1, 100, 0), (3, 9, 9), (12, 2, 9), (28, 1, 1), (200, 3, 3)] {
+            let cases = (0..count).map(|number| case(&format!("c{number}"), found, story));
+            let cases: Vec<CaseLines> = cases.collect();
+            let order: Vec<usize> = (0..count).rev().collect();
+            let fitted = fit(&cases, &order, 25);
+            let lines = fitted.text.lines().count();
+            assert!(lines <= 25, "{count} cases: {lines} lines\n{}", fitted.text);
+            assert!(lines >= 20.min(count), "the room is used\n{}", fitted.text);
+            assert!(!fitted.shortened.is_empty());
+            let worst = format!("c{}: judged", count - 1);
+            assert!(fitted.text.contains(&worst), "{}", fitted.text);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The final screen: verdict, explanation, and where the files are.
+
+mod case;
+mod fit;
+#[cfg(test)]
+mod tests;
+
+use super::grid::wrapped;
+use super::load;
+use super::look::Look;
+use crate::model::{CaseResult, Outcome, RunRecord};
+use case::CaseLines;
+pub use case::finding_words;
+use fit::{Fitted, fit};
+
+/// What one scenario says fits on one screen. The tables of a load come on top.
+const MOST_LINES: usize = 29;
+/// For files, where nobody counts columns.
+const QUOTED: Look = Look {
+    color: false,
+    width: usize::MAX,
+    all: false,
+};
+/// Names in one line.
+const NAMES_SHOWN: usize = 3;
+
+pub fn screen(run: &RunRecord, look: &Look) -> String {
+    let cases: Vec<CaseLines> = run
+        .cases
+        .iter()
+        .map(|case| CaseLines::new(case, look))
+        .collect();
+    let closing = closing(run, look);
+    let room = match look.all {
+        true => usize::MAX,
+        // What is left out is said as well.
+        false => {
+            let names: Vec<String> = cases.iter().map(|case| case.name.clone()).collect();
+            let said = closing.lines().count() + left_out(&names, run, look).lines().count();
+            MOST_LINES.saturating_sub(said)
+        }
+    };
+    let mut order: Vec<usize> = (0..cases.len()).collect();
+    order.sort_by_key(|place| run.cases[*place].verdict.outcome);
+    let Fitted { text, shortened } = fit(&cases, &order, room);
+    let tables = load::table(run);
+    let left_out = left_out(&shortened, run, look);
+    text + &tables + &closing + &left_out
+}
+
+/// A case alone, as a test report quotes it.
+pub fn case_text(case: &CaseResult) -> String {
+    let whole = CaseLines::new(case, &QUOTED);
+    let lines = std::iter::once(&whole.head).chain(whole.body());
+    lines.cloned().collect::<Vec<String>>().join("\n")
+}
+
+/// What was expected and did not come, in a line.
+pub fn missed(case: &CaseResult) -> String {
+    let findings = case.verdict.findings.iter();
+    let missed = findings.filter(|finding| finding.outcome != Outcome::AsExpected);
+    let missed: Vec<String> = missed.map(finding_words).collect();
+    missed.join(", ")
+}
+
+/// The verdict in a line, for one of many runs.
+pub fn line(run: &RunRecord, look: &Look) -> String {
+    let as_expected = |case: &&CaseResult| case.verdict.outcome == Outcome::AsExpected;
+    let words = format!(
+        "{}: {} ({} of {} cases as expected)",
+        run.scenario,
+        look.outcome(run.verdict()),
+        run.cases.iter().filter(as_expected).count(),
+        run.cases.len() + run.unfinished.len(),
+    );
+    wrapped(&words, "", look.width)
+}
+
+/// What many runs came to, each with its verdict; those that are not as expected by name.
+pub fn summary(runs: &[(String, Outcome)], look: &Look) -> String {
+    let of = |outcome: Outcome| {
+        let runs = runs.iter().filter(move |(_, verdict)| *verdict == outcome);
+        runs.map(|(scenario, _)| scenario.as_str())
+            .collect::<Vec<_>>()
+    };
+    let all = [
+        Outcome::AsExpected,
+        Outcome::Inconclusive,
+        Outcome::NotAsExpected,
+    ];
+    let counts = all.into_iter().filter(|outcome| !of(*outcome).is_empty());
+    let counts = counts.map(|outcome| format!("{} {}", of(outcome).len(), look.outcome(outcome)));
+    let counts: Vec<String> = counts.collect();
+    let mut text = format!("\n{} scenarios: {}\n", runs.len(), counts.join(", "));
+    for outcome in [Outcome::Inconclusive, Outcome::NotAsExpected] {
+        let names = of(outcome);
+        if !names.is_empty() {
+            text += &wrapped(
+                &format!("{outcome}: {}", names.join(", ")),
+                "  ",
+                look.width,
+            );
+        }
+    }
+    text
+}
+
+fn closing(run: &RunRecord, look: &Look) -> String {
+    let mut text = String::new();
+    if !run.unfinished.is_empty() {
+        let words = format!("did not finish: {}", some_of(&run.unfinished));
+        text += &format!("{}\n", wrapped(&words, "", look.width));
+    }
+    text += &line(run, look);
+    if !run.settings.is_empty() {
+        text += &wrapped(&format!("with {}", run.settings.join(", ")), "", look.width);
+    }
+    if let Some(mutant) = &run.mutant {
+        text += &format!("with the defect `{mutant}` switched on\n");
+    }
+    // A path is there to be copied, and stays in one piece.
+    text + &format!("results: {}\n", run.folder.display())
+}
+
+fn left_out(shortened: &[String], run: &RunRecord, look: &Look) -> String {
+    if shortened.is_empty() {
+        return String::new();
+    }
+    let words = format!(
+        "shortened: {}; whole: fencepost check {} --all",
+        some_of(shortened),
+        run.folder.display()
+    );
+    wrapped(&words, "", look.width)
+}
+
+fn some_of(names: &[String]) -> String {
+    let shown = names[..names.len().min(NAMES_SHOWN)].join(", ");
+    match names.len().saturating_sub(NAMES_SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}

@@ -1,0 +1,115 @@
+//! `up` and `down`: a topology that stands until somebody takes it down.
+
+use crate::support::*;
+use serde_json::Value;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Like the topology redis, under a name that nobody else plays with.
+const TOPOLOGY: &str = "redis-of-a-test";
+
+/// A home with that topology; it is down in the end, whatever becomes of the test.
+struct Played {
+    home: Home,
+}
+
+impl Played {
+    fn new() -> Played {
+        let home = Home::new();
+        let compose = home.file("compose");
+        let copied = std::fs::copy(
+            compose.join("redis.yml"),
+            compose.join(format!("{TOPOLOGY}.yml")),
+        );
+        copied.expect("a copy");
+        Played { home }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Ended {
+        fencepost(&[&["--home", self.home.path()], arguments].concat())
+    }
+
+    fn up(&self) -> Value {
+        let ended = self
+            .run(&["up", TOPOLOGY, "--format", "json"])
+            .expect_code(0);
+        serde_json::from_str(&ended.stdout).expect("one document")
+    }
+}
+
+impl Drop for Played {
+    fn drop(&mut self) {
+        let _ = self.run(&["down", TOPOLOGY]);
+    }
+}
+
+fn address(standing: &Value, service: &str) -> String {
+    let services = standing["services"].as_array().expect("a list");
+    let mut services = services.iter();
+    let service = services.find(|one| one["name"] == service);
+    let address = service.expect("it stands")["address"].as_str();
+    address.expect("an address").to_owned()
+}
+
+fn asked(address: &str, question: &str) -> String {
+    let mut stream = TcpStream::connect(address).expect("somebody listens");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a deadline");
+    stream.write_all(question.as_bytes()).expect("it is read");
+    let mut answer = vec![0; 4096];
+    let length = stream.read(&mut answer).expect("an answer");
+    String::from_utf8_lossy(&answer[..length]).into_owned()
+}
+
+#[test]
+fn a_topology_stands_until_it_is_taken_down_and_runs_leave_it_alone() {
+    let Some(_turn) = docker_alone() else { return };
+    let played = Played::new();
+    let standing = played.up();
+    assert_eq!(standing["was_up"], false);
+    assert_eq!(standing["network"], format!("fencepost-up-{TOPOLOGY}"));
+    let (redis, resource) = (address(&standing, "redis"), address(&standing, "resource"));
+    for address in [&redis, &resource] {
+        assert!(address.starts_with("127.0.0.1:"), "{address}");
+    }
+    assert_eq!(asked(&redis, "PING\r\n"), "+PONG\r\n");
+    let metrics = asked(&resource, "GET /metrics HTTP/1.0\r\n\r\n");
+    assert!(metrics.starts_with("HTTP/1.0 200"), "{metrics}");
+
+    // A second one finds it, and starts nothing.
+    let again = played.up();
+    assert_eq!(again["was_up"], true);
+    assert_eq!(address(&again, "redis"), redis);
+    let said = played.run(&["up", TOPOLOGY]).expect_code(0);
+    let said = said.expect_said(&["was up already", "fencepost contend --redis"]);
+    assert!(said.stdout.contains(&redis), "{said}");
+
+    // A run sweeps what the dead left behind, and not this.
+    let results = fresh_folder("beside-up");
+    let results = results.to_str().expect("a plain path");
+    let run = ["run", SCENARIO, "--case", "fenced", "--results", results];
+    fencepost(&run).expect_code(0);
+    assert_eq!(asked(&redis, "PING\r\n"), "+PONG\r\n");
+
+    // One that lost a service is not taken for whole.
+    docker_ok(&["kill", &format!("fencepost-up-{TOPOLOGY}-resource")]);
+    let half = played.run(&["up", TOPOLOGY]).expect_code(69);
+    half.expect_said(&["resource does not run", "fencepost down redis-of-a-test"]);
+
+    let down = played.run(&["down", TOPOLOGY]).expect_code(0);
+    down.expect_said(&["redis-of-a-test is down"]);
+    let left = format!("label=fencepost.run=up-{TOPOLOGY}");
+    assert_eq!(docker_ok(&["ps", "-a", "-q", "--filter", &left]), "");
+    assert_eq!(docker_ok(&["network", "ls", "-q", "--filter", &left]), "");
+    let down = played.run(&["down", TOPOLOGY]).expect_code(0);
+    down.expect_said(&["redis-of-a-test was not up"]);
+}
+
+#[test]
+fn a_topology_that_there_is_not_is_refused_with_the_nearest() {
+    offline(&["up", "rediss"])
+        .expect_code(64)
+        .expect_said(&["there is no topology `rediss`", "redis"]);
+}

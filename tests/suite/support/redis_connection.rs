@@ -1,0 +1,16 @@
+use redis::AsyncConnectionConfig;
+use redis::aio::MultiplexedConnection;
+use std::time::Duration;
+
+/// The client's own patience is half a second, which a busy machine outlasts.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A Redis itself, past the library.
+pub async fn connection_to(address: &str) -> MultiplexedConnection {
+    let client = redis::Client::open(format!("redis://{address}")).expect("an address");
+    let patient = AsyncConnectionConfig::new()
+        .set_connection_timeout(Some(PATIENCE))
+        .set_response_timeout(Some(PATIENCE));
+    let connection = client.get_multiplexed_async_connection_with_config(&patient);
+    connection.await.expect("the server is up")
+}
