@@ -7,6 +7,7 @@ mod clock;
 mod cluster;
 mod compose;
 mod corpus;
+mod dashboard;
 mod diff;
 mod etcd_lock;
 mod faults;
