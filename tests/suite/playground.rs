@@ -93,6 +93,31 @@ fn a_topology_stands_until_it_is_taken_down_and_runs_leave_it_alone() {
     fencepost(&run).expect_code(0);
     assert_eq!(asked(&redis, "PING\r\n"), "+PONG\r\n");
 
+    // Whoever else is on its network is not ours to remove, and is said to be there.
+    let network = format!("fencepost-up-{TOPOLOGY}");
+    let image = docker_ok(&["inspect", "-f", "{{.Image}}", &format!("{network}-redis")]);
+    let guest = [
+        "run",
+        "-d",
+        "--rm",
+        "--network",
+        &network,
+        image.trim(),
+        "sleep",
+        "600",
+    ];
+    let guest = docker_ok(&guest);
+    played
+        .run(&["down", TOPOLOGY])
+        .expect_code(70)
+        .expect_said(&[
+            "other containers are still on the network",
+            "fencepost down",
+        ]);
+    docker_ok(&["rm", "-f", guest.trim()]);
+    fencepost(&["down", TOPOLOGY]).expect_code(0);
+    played.up();
+
     // One that lost a service is not taken for whole.
     docker_ok(&["kill", &format!("fencepost-up-{TOPOLOGY}-resource")]);
     let half = played.run(&["up", TOPOLOGY]).expect_code(69);
