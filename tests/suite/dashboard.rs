@@ -1,56 +1,34 @@
 //! The dashboard and the page about metrics name exactly the metrics that there are.
 
 use crate::support::*;
-use fencepost::dlock::LockMetrics;
-use prometheus_client::registry::Registry;
+use crate::worker_rounds::kit::{PATIENCE, Place};
+use fencepost::model::Fence;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::process::{Child, Stdio};
-use std::time::Duration;
+use tokio::net::TcpListener;
+use tokio::time::timeout;
 
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A resource of its own, which ends with the test.
-struct Resource(Child);
-
-impl Drop for Resource {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+async fn page(url: &str) -> String {
+    let asked = async { reqwest::get(url).await?.text().await };
+    let answer = timeout(PATIENCE, asked).await.expect("an answer in time");
+    answer.unwrap_or_else(|error| panic!("{url}: {error}"))
 }
 
-/// What a running resource says about itself.
-fn metrics_of_a_resource() -> String {
-    let data = tempfile::tempdir().expect("a temporary folder");
-    let folder = data.path().to_str().expect("a plain path");
-    let mut program = command(["resource", "--listen", "127.0.0.1:0", "--data", folder]);
-    let child = program.stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
-    let mut resource = Resource(child.expect("it starts"));
-    let stdout = resource.0.stdout.take().expect("piped");
-    let mut line = String::new();
-    BufReader::new(stdout).read_line(&mut line).expect("a line");
-    let address = line.strip_prefix("resource listening on ");
-    let address = address.and_then(|rest| rest.split(',').next());
-    let address = address.unwrap_or_else(|| panic!("{line}"));
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a deadline");
-    let request = format!("GET /metrics HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).expect("it reads");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("an answer");
-    answer
-}
-
-fn metrics_of_a_lock() -> String {
-    let mut registry = Registry::default();
-    LockMetrics::default().register(&mut registry);
-    let mut text = String::new();
-    prometheus_client::encoding::text::encode(&mut text, &registry).expect("text");
-    text
+/// What a worker that holds a lock and its resource say about themselves.
+async fn served() -> [String; 2] {
+    let place = Place::new(Fence::On).await;
+    // A port that was free a moment ago.
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    drop(listener);
+    let flags = format!("--metrics {address} --gates before_release");
+    let mut worker = place.worker("a", &flags);
+    worker.told_until("at_gate").await;
+    [
+        page(&format!("http://{address}/metrics")).await,
+        page(&format!("{}/metrics", place.resource)).await,
+    ]
 }
 
 /// `# TYPE lock_renews counter` → `lock_renews_total`.
@@ -77,8 +55,8 @@ fn named(text: &str) -> BTreeSet<String> {
     whole.collect()
 }
 
-fn all() -> BTreeSet<String> {
-    let all = [metrics_of_a_resource(), metrics_of_a_lock()];
+async fn all() -> BTreeSet<String> {
+    let all = served().await;
     let all: BTreeSet<String> = all.iter().flat_map(|text| names(text)).collect();
     assert!(all.len() > 15, "{all:?}");
     all
@@ -88,8 +66,9 @@ fn text_of(path: &str) -> String {
     fs::read_to_string(project().join(path)).expect(path)
 }
 
-#[test]
-fn the_dashboard_asks_for_all_metrics_and_for_no_others() {
+#[tokio::test]
+async fn the_dashboard_asks_for_all_metrics_and_for_no_others() {
+    let Some(_turn) = docker_shared() else { return };
     let text = text_of("compose/monitoring/grafana/dashboards/fencepost.json");
     let dashboard: Value = serde_json::from_str(&text).expect("JSON");
     let panels = dashboard["panels"].as_array().expect("panels");
@@ -100,15 +79,16 @@ fn the_dashboard_asks_for_all_metrics_and_for_no_others() {
         .flatten()
         .flat_map(|target| named(target["expr"].as_str().expect("an expression")))
         .collect();
-    assert_eq!(asked, all());
+    assert_eq!(asked, all().await);
 }
 
-#[test]
-fn the_page_about_metrics_names_all_of_them_and_no_others() {
+#[tokio::test]
+async fn the_page_about_metrics_names_all_of_them_and_no_others() {
+    let Some(_turn) = docker_shared() else { return };
     let contract = text_of("docs/contract.md");
     let page = contract.split("\n## Metrics\n").nth(1).expect("a section");
     let page = page.split("\n## ").next().expect("a section");
-    assert_eq!(named(page), all());
+    assert_eq!(named(page), all().await);
 }
 
 #[test]
