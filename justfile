@@ -25,9 +25,14 @@ doctor:
 clean:
     cargo run --release -- clean
 
-# Every scenario once; the exit code is the verdict.
-nightly:
-    cargo run --release -- run --all
+# Every scenario of faults, compared with results/baseline/: index.html, junit.xml and
+# summary.md in results/; the exit code is the verdict.
+nightly *ARGS:
+    cargo run --release -- nightly {{ARGS}}
+
+# Takes reviewed runs as the new baseline: just bless pause-gt-ttl, or all latest ones.
+bless *ARGS:
+    cargo run --release -- bless {{ARGS}}
 
 # The same verdict, again and again: 20 runs of every scenario, or N; then the
 # locks with a million tokens and ten thousand cancelled waits each.

@@ -27,7 +27,7 @@ mod verdict;
 
 pub use verdict::verdict;
 
-use crate::model::{CaseRecord, Judgement};
+use crate::model::{CaseRecord, Held, Judgement};
 use names::Names;
 use positions::Positions;
 
@@ -60,4 +60,23 @@ pub fn judge(record: &CaseRecord) -> Judgement {
         doubts,
         last_writers: tally.last_writers,
     }
+}
+
+/// Who held what and for how long, in the order of the beginnings: as the judge
+/// sees it, for whoever wants to draw it.
+pub fn held(record: &CaseRecord) -> Vec<Held> {
+    let holds = holds::from_record(record).into_iter();
+    let granted = holds.filter_map(|hold| {
+        let grant = hold.grant?;
+        Some(Held {
+            worker: hold.worker.to_owned(),
+            key: hold.key.to_owned(),
+            token: grant.token,
+            owner: grant.owner.to_owned(),
+            from_ns: hold.from_ns,
+            to_ns: hold.to_ns,
+            ended: hold.ended,
+        })
+    });
+    granted.collect()
 }

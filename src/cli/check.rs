@@ -22,13 +22,15 @@ pub struct Check {
 }
 
 /// How a judgement compares with what the run itself had come to.
-enum Beside<'a> {
+enum Beside {
     Same,
     /// From this verdict.
     Differs(Outcome),
-    /// The run was killed, and these were not judged.
-    Unfinished(&'a [String]),
-    NoResult,
+    /// The run was killed; why there is nothing to compare with.
+    EndedEarly {
+        name: &'static str,
+        words: String,
+    },
 }
 
 impl Check {
@@ -50,18 +52,20 @@ impl Check {
     }
 }
 
-impl Beside<'_> {
-    fn of(judged: &JudgedAgain) -> Beside<'_> {
-        let Some(recorded) = &judged.recorded else {
-            return Beside::NoResult;
-        };
-        let unfinished = &recorded.stable.unfinished;
-        if !unfinished.is_empty() {
-            return Beside::Unfinished(unfinished);
+impl Beside {
+    fn of(judged: &JudgedAgain) -> Beside {
+        let recorded = judged.recorded.as_ref();
+        if let Some(words) = judged.ended_early() {
+            let name = match recorded {
+                Some(_) => "unfinished",
+                None => "none",
+            };
+            return Beside::EndedEarly { name, words };
         }
-        match recorded.whole["stable"] == json::stable(&judged.run) {
-            true => Beside::Same,
-            false => Beside::Differs(recorded.stable.verdict),
+        let stable = json::stable(&judged.run);
+        match recorded.filter(|recorded| recorded.whole["stable"] != stable) {
+            Some(recorded) => Beside::Differs(recorded.stable.verdict),
+            None => Beside::Same,
         }
     }
 
@@ -69,8 +73,7 @@ impl Beside<'_> {
         match self {
             Beside::Same => "same",
             Beside::Differs(_) => "differs",
-            Beside::Unfinished(_) => "unfinished",
-            Beside::NoResult => "none",
+            Beside::EndedEarly { name, .. } => name,
         }
     }
 
@@ -80,10 +83,7 @@ impl Beside<'_> {
             Beside::Differs(verdict) => {
                 format!("this differs from what {RESULT} says: {verdict}")
             }
-            Beside::Unfinished(cases) => {
-                format!("the run ended before it had judged {}", cases.join(", "))
-            }
-            Beside::NoResult => format!("the run ended before it wrote a {RESULT}"),
+            Beside::EndedEarly { words, .. } => words.clone(),
         }
     }
 }

@@ -5,15 +5,33 @@ use super::exit::Failure;
 use crate::model::RunRecord;
 use crate::report::recorded::{self, Recorded};
 use crate::run::{RESULT, SCENARIO, judge_run};
-use crate::scenario::{Setting, Settings, Surroundings, load_file};
+use crate::scenario::{Scenario, Setting, Settings, Surroundings, load_file};
 use std::io::ErrorKind;
 use std::path::Path;
 
 /// A run that was judged again.
 pub struct JudgedAgain {
+    pub scenario: Scenario,
     pub run: RunRecord,
     /// What it had been judged to be; `None` where it ended before it wrote that.
     pub recorded: Option<Recorded>,
+}
+
+impl JudgedAgain {
+    /// Why there is no whole result, where there is none.
+    pub fn ended_early(&self) -> Option<String> {
+        let Some(recorded) = &self.recorded else {
+            return Some(format!("the run ended before it wrote a {RESULT}"));
+        };
+        let unfinished = &recorded.stable.unfinished;
+        let some = !unfinished.is_empty();
+        some.then(|| {
+            format!(
+                "the run ended before it had judged {}",
+                unfinished.join(", ")
+            )
+        })
+    }
 }
 
 /// A file as a result; the error names it and says what it is instead.
@@ -36,7 +54,11 @@ pub fn judge_again(folder: &Path) -> Result<JudgedAgain, Failure> {
     let settings = settings(recorded.as_ref(), folder)?;
     let scenario = load_file(&scenario_file, &settings, &Surroundings::Recorded)?;
     let run = judge_run(&scenario, recorded.as_ref(), folder).map_err(Failure::usage)?;
-    Ok(JudgedAgain { run, recorded })
+    Ok(JudgedAgain {
+        scenario,
+        run,
+        recorded,
+    })
 }
 
 /// A killed run may have none; one that is there has to be whole.

@@ -1,9 +1,14 @@
 use super::exit::{Exit, Failure};
+use super::recorded::judge_again;
 use super::{output, overview};
+use crate::run::write_page;
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Make the page of a run, or the overview of all
+///
+/// A run makes its page itself when it ends. This makes it again from the recorded files alone, for a
+/// run of any age, also for one that was killed half-way.
 #[derive(Args)]
 pub struct Report {
     /// The folder of a run, such as results/pause-gt-ttl/latest
@@ -16,10 +21,18 @@ pub struct Report {
 
 impl Report {
     pub fn execute(self) -> Result<Exit, Failure> {
-        if let Some(results) = self.index {
-            output::line(overview::write(&results)?.display())?;
-            return Ok(Exit::AsExpected);
-        }
-        Err(Failure::harness(format!("{:?}: not built yet", self.run)))
+        let made = match &self.index {
+            Some(results) => overview::write(results)?,
+            None => page(&self.run.unwrap_or_default())?,
+        };
+        output::line(made.display())?;
+        // Made is made, whatever the verdict on it says: `check` is there to exit by that.
+        Ok(Exit::AsExpected)
     }
+}
+
+fn page(run: &Path) -> Result<PathBuf, Failure> {
+    let judged = judge_again(run)?;
+    let early = judged.ended_early();
+    write_page(&judged.run, &judged.scenario, early).map_err(Failure::harness)
 }

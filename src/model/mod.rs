@@ -45,6 +45,6 @@ pub use span::Span;
 pub use token::FencingToken;
 pub use trigger::Trigger;
 pub use verdict::{
-    CaseVerdict, Counts, Finding, Found, Judgement, Outcome, Overlap, Story, StoryStep, Violation,
-    ViolationKind,
+    CaseVerdict, Counts, Finding, Found, Held, Judgement, Outcome, Overlap, StepKind, Story,
+    StoryStep, Violation, ViolationKind,
 };

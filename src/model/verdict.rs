@@ -72,6 +72,20 @@ pub struct Violation {
     pub detail: String,
 }
 
+/// A time in which a worker believed that it held a key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Held {
+    pub worker: String,
+    pub key: String,
+    pub token: FencingToken,
+    pub owner: String,
+    pub from_ns: u64,
+    /// Until here it certainly did.
+    pub to_ns: u64,
+    /// False where the history stops in the middle of it.
+    pub ended: bool,
+}
+
 /// Two workers that held one key at the same time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Overlap {
@@ -104,10 +118,27 @@ pub struct Counts {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StoryStep {
     pub at_ns: u64,
+    /// In which of the records it is to be found, at that time.
+    pub kind: StepKind,
     /// `t1 < t2`, worker names, no times: the same in every good run.
     pub symbolic: String,
     /// The same with the real token.
     pub concrete: String,
+}
+
+/// What a step of a story is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepKind {
+    /// A hold begins.
+    Grant,
+    Fault,
+    /// A lock server lets a lock go.
+    LetGo,
+    /// The resource decides on a write.
+    Write,
+    /// What only a worker was told, or what nothing shows.
+    Other,
 }
 
 /// At most eight steps that a person can read aloud.

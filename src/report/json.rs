@@ -122,9 +122,12 @@ fn measurements(case: &CaseResult) -> Value {
     all
 }
 
-fn environment(run: &RunRecord) -> Value {
+/// Of a recorded run, the version that recorded it.
+pub fn environment(run: &RunRecord) -> Value {
     let mut all = json!(run.environment);
-    all["fencepost"] = json!(env!("CARGO_PKG_VERSION"));
+    if all["fencepost"].is_null() {
+        all["fencepost"] = json!(env!("CARGO_PKG_VERSION"));
+    }
     for (node, version) in run.cases.iter().flat_map(|case| &case.notes.versions) {
         all[format!("version {node}")] = json!(version);
     }

@@ -36,7 +36,7 @@ pub async fn run_case(
     let mut nodes = CaseNodes::new(request, case);
     let mut clock = Phases::default();
 
-    if let Some(reason) = lacking(runtime, &nodes, &case.setup) {
+    if let Some(reason) = lacking(runtime, &nodes, request.toxiproxy, &case.setup) {
         let notes = CaseNotes {
             workers: nodes.worker_names(),
             gaps: vec![format!("cannot be done here: {reason}")],

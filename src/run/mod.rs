@@ -19,6 +19,7 @@ mod mutant;
 mod nodes;
 mod observer;
 mod open_run;
+mod page;
 mod phases;
 mod possible;
 mod prepare;
@@ -37,6 +38,7 @@ pub use load::{LocalRequest, ServerAddresses, run_local};
 pub use many::{Pace, run_all};
 #[cfg(debug_assertions)]
 pub use mutant::mutants;
+pub use page::write_page;
 
 use crate::cluster::topology::{Service, Topology};
 use crate::cluster::{ClusterError, Image};

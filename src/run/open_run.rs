@@ -1,6 +1,7 @@
 //! A run some of whose cases are still to come, and its result so far.
 
 use super::load::write_plots;
+use super::page::write_page;
 use super::{FolderError, JUNIT, RESULT, RunFolder, to_json};
 use crate::model::{CaseResult, RunRecord};
 use crate::progress::Progress;
@@ -14,6 +15,7 @@ pub struct OpenRun {
     pub record: RunRecord,
     /// The cases as the file has them, in whatever order they end.
     order: Vec<String>,
+    scenario: Scenario,
 }
 
 /// What a run begins with.
@@ -53,12 +55,14 @@ impl OpenRun {
             },
             folder,
             order,
+            scenario: scenario.clone(),
         };
         run.write()?;
         Ok(run)
     }
 
-    /// The result is on disk before anything is drawn, and stands without its plots.
+    /// The result is on disk before anything is drawn, and stands without its plots
+    /// and without its page.
     pub fn add(&mut self, ran: CaseResult, progress: &dyn Progress) -> Result<(), FolderError> {
         let RunRecord {
             cases, unfinished, ..
@@ -67,10 +71,13 @@ impl OpenRun {
         cases.push(ran);
         cases.sort_by_key(|case| self.order.iter().position(|name| *name == case.name));
         self.write()?;
-        if self.is_over()
-            && let Err(error) = write_plots(&self.record)
-        {
-            progress.say(&format!("no plots: {error}"));
+        if self.is_over() {
+            if let Err(error) = write_plots(&self.record) {
+                progress.say(&format!("no plots: {error}"));
+            }
+            if let Err(error) = write_page(&self.record, &self.scenario, None) {
+                progress.say(&format!("no page: {error}"));
+            }
         }
         Ok(())
     }
@@ -94,6 +101,8 @@ mod tests {
         CaseNotes, CaseVerdict, ContendStep, Fence, Judgement, LoadRecord, Outcome, Queued,
     };
     use crate::run::heard::Heard;
+    use crate::run::page::PAGE;
+    use crate::scenario::{Settings, Surroundings};
 
     fn ran(name: &str) -> CaseResult {
         CaseResult {
@@ -129,7 +138,14 @@ mod tests {
             },
             folder,
             order,
+            scenario: scenario(),
         }
+    }
+
+    fn scenario() -> Scenario {
+        let text = include_str!("../../scenarios/pause-gt-ttl.yml");
+        let around = Surroundings::Recorded;
+        Scenario::parse(Path::new("s.yml"), text, &Settings::default(), &around).unwrap()
     }
 
     fn written(run: &OpenRun) -> serde_json::Value {
@@ -155,10 +171,24 @@ mod tests {
             written(&run)["stable"]["unfinished"],
             serde_json::json!(["a"])
         );
+        assert!(!run.folder.path.join(PAGE).exists());
         run.add(ran("a"), &heard).unwrap();
         assert_eq!(names(&run), ["c", "a", "b"]);
         assert!(run.is_over());
+        assert!(run.folder.path.join(PAGE).is_file());
         assert!(heard.lines().is_empty());
+    }
+
+    #[test]
+    fn a_verdict_stands_without_its_page() {
+        let results = tempfile::tempdir().unwrap();
+        let mut run = begun(results.path(), &["a"]);
+        let heard = Heard::default();
+        std::fs::create_dir(run.folder.path.join(PAGE)).unwrap();
+        run.add(ran("a"), &heard).unwrap();
+        assert_eq!(written(&run)["stable"]["unfinished"], serde_json::json!([]));
+        let said = heard.lines();
+        assert!(said[0].starts_with("no page: "), "{said:?}");
     }
 
     #[test]

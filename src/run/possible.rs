@@ -1,13 +1,21 @@
 //! What a runtime cannot do at all is said before anything is started.
 
 use super::nodes::CaseNodes;
+use crate::cluster::topology::Service;
 use crate::cluster::{Need, Runtime};
 use crate::fault::needs;
 use crate::scenario::Setup;
 
 /// Why this case cannot be played here; None where nothing speaks against it.
-pub fn lacking(runtime: &dyn Runtime, nodes: &CaseNodes, setup: &Setup) -> Option<String> {
-    let started = nodes.services.iter().chain(&nodes.workers);
+/// `proxy` is what its links go through.
+pub fn lacking(
+    runtime: &dyn Runtime,
+    nodes: &CaseNodes,
+    proxy: &Service,
+    setup: &Setup,
+) -> Option<String> {
+    let proxy = (!nodes.reach().is_empty()).then(|| proxy.node("the proxies"));
+    let started = nodes.services.iter().chain(&nodes.workers).chain(&proxy);
     let mut unstartable = started.filter_map(|node| {
         let reason = runtime.lacks(Need::Node(node))?;
         Some(format!("{}: {reason}", node.name))

@@ -2,66 +2,13 @@
 
 use crate::support::*;
 use serde_json::{Value, json};
-use std::fs;
-use std::path::{Path, PathBuf};
-use tempfile::TempDir;
-
-/// The result of a real run of pause-gt-ttl: `good`, `again`, or with a `mutant`.
-fn real(name: &str) -> String {
-    let path = format!("tests/results/pause-gt-ttl/{name}/result.json");
-    project()
-        .join(path)
-        .to_str()
-        .expect("a plain path")
-        .to_owned()
-}
+use std::path::Path;
 
 /// Runs `diff`, and sees that nothing is said in colours that nobody sees.
 fn diff(arguments: &[&str]) -> Ended {
     let ended = offline(&[&["diff"], arguments].concat());
     assert!(!ended.stdout.contains('\u{1b}'), "{ended}");
     ended
-}
-
-/// A folder of results that a test may change.
-struct Results {
-    folder: TempDir,
-}
-
-impl Results {
-    fn new() -> Results {
-        Results {
-            folder: tempfile::tempdir().expect("a temporary folder"),
-        }
-    }
-
-    fn path(&self) -> &str {
-        self.folder.path().to_str().expect("a plain path")
-    }
-
-    fn write(&self, name: &str, content: impl AsRef<[u8]>) -> String {
-        let path = self.folder.path().join(name);
-        fs::create_dir_all(path.parent().expect("a folder")).expect("a temporary folder");
-        fs::write(&path, content).expect("a temporary file");
-        path.to_str().expect("a plain path").to_owned()
-    }
-
-    /// A run in a folder of its own, that `latest` points to.
-    fn run(&self, scenario: &str, result: &Value) -> PathBuf {
-        self.write(&format!("{scenario}/1/result.json"), result.to_string());
-        let latest = self.folder.path().join(scenario).join("latest");
-        std::os::unix::fs::symlink("1", latest).expect("a link");
-        self.folder.path().join(scenario).join("1")
-    }
-
-    fn baseline(&self, scenario: &str, result: &Value) {
-        let name = format!("baseline/{scenario}/result.json");
-        self.write(&name, result.to_string());
-    }
-}
-
-fn good() -> Value {
-    json(Path::new(&real("good")))
 }
 
 fn of_scenario(name: &str) -> Value {

@@ -3,6 +3,7 @@
 
 mod backends;
 mod bad_input;
+mod bless;
 mod clock;
 mod cluster;
 mod compose;
@@ -19,10 +20,13 @@ mod library;
 mod load_commands;
 mod load_contend;
 mod load_keys;
+mod local_runtime;
 mod many_runs;
 mod mishaps;
 #[cfg(debug_assertions)]
 mod mutants;
+mod nightly;
+mod overview;
 mod pause_gt_ttl;
 mod playground;
 mod proxies;
@@ -42,4 +46,5 @@ mod toxiproxy;
 mod unread_output;
 mod without_docker;
 mod worker_rounds;
+mod workflows;
 mod yaml_second_opinion;

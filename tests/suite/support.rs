@@ -5,22 +5,27 @@ mod cluster;
 mod command;
 mod docker;
 mod home;
+mod local;
 mod promises;
 mod read;
 mod redis_connection;
+mod results;
 mod said;
 mod servers;
 mod silent;
 mod stranger;
 mod turn;
+mod xml;
 
 pub use cluster::{OwnCluster, own_cluster};
 pub use command::{Ended, Running, command, fencepost, offline, start};
 pub use docker::{Events, docker, docker_ok, owned_by};
 pub use home::{Home, copy_folder};
+pub use local::{Local, local};
 pub use promises::{contenders_exclude_each_other, times, tokens_only_grow};
 pub use read::{await_row, json, rows, until};
 pub use redis_connection::connection_to;
+pub use results::{Results, good, real};
 pub use said::Said;
 pub use servers::{
     Server, etcd_servers, own_durable_redis, own_etcd, own_redis, own_small_etcd, redis_address,
@@ -29,6 +34,7 @@ pub use servers::{
 pub use silent::Silent;
 pub use stranger::stranger;
 pub use turn::{docker_alone, docker_shared, skip};
+pub use xml::{all, junit};
 
 use std::path::PathBuf;
 

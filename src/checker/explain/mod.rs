@@ -93,6 +93,7 @@ fn assemble<'a>(mut steps: Vec<Step<'a>>, last: Step<'a>) -> Vec<StoryStep> {
         .iter()
         .map(|step| StoryStep {
             at_ns: step.at_ns,
+            kind: step.scene.kind(),
             symbolic: step.scene.tell(&Voice::Symbolic(&tokens)),
             concrete: step.scene.tell(&Voice::Concrete),
         })

@@ -1,5 +1,5 @@
 use super::fault_words;
-use crate::model::{FaultKind, FencingToken};
+use crate::model::{FaultKind, FencingToken, StepKind};
 
 /// One thing that happened, before it is put into words.
 pub(super) enum Scene<'a> {
@@ -115,6 +115,18 @@ impl Scene<'_> {
             Scene::Missing { token, instead, .. } => {
                 let other = instead.and_then(|(_, token)| token);
                 [*token].into_iter().chain(other).collect()
+            }
+        }
+    }
+
+    pub fn kind(&self) -> StepKind {
+        match self {
+            Scene::Granted { .. } => StepKind::Grant,
+            Scene::Fault { .. } => StepKind::Fault,
+            Scene::RanOut { .. } | Scene::RanOutOn { .. } | Scene::Freed { .. } => StepKind::LetGo,
+            Scene::Accepted { .. } | Scene::Refused { .. } => StepKind::Write,
+            Scene::Acknowledged { .. } | Scene::HoldsOther { .. } | Scene::Missing { .. } => {
+                StepKind::Other
             }
         }
     }

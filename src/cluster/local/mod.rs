@@ -146,16 +146,6 @@ impl Cluster for LocalCluster {
     async fn create_node(&self, node: &NodeSpec) -> Result<(), ClusterError> {
         let what = format!("make room for {}", node.name);
         self.folder.node(&node.name).map_err(failed(&what))?;
-        for port in node.ports.iter().filter(|port| port.host != 0) {
-            let fixed = self.ports.fix(&node.name, port.container, port.host);
-            fixed.map_err(|error| ClusterError::Failed {
-                what: format!("start {}", node.name),
-                reason: format!(
-                    "port {} on 127.0.0.1 cannot be had: {error}; free it, or write `127.0.0.1::{}` in the topology to let the system choose",
-                    port.host, port.container
-                ),
-            })?;
-        }
         self.nodes.all().entry(node.name.clone()).or_default();
         Ok(())
     }

@@ -24,15 +24,6 @@ struct Held {
 
 impl Ports {
     pub fn of(&self, node: &str, port: u16) -> io::Result<SocketAddr> {
-        self.held(node, port, 0)
-    }
-
-    /// Somebody wants it at this very port.
-    pub fn fix(&self, node: &str, port: u16, host: u16) -> io::Result<SocketAddr> {
-        self.held(node, port, host)
-    }
-
-    fn held(&self, node: &str, port: u16, host: u16) -> io::Result<SocketAddr> {
         let mut held = self.held.lock();
         let held = held.as_mut().unwrap_or_else(|poisoned| poisoned.get_mut());
         let name = (node.to_owned(), port);
@@ -41,7 +32,7 @@ impl Ports {
         }
         let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
         socket.set_reuse_address(true)?;
-        socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, host)).into())?;
+        socket.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into())?;
         let address = socket.local_addr()?.as_socket();
         let address = address.ok_or_else(|| io::Error::other("no address of IPv4"))?;
         held.insert(
@@ -75,11 +66,14 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn a_fixed_port_that_somebody_has_is_refused() {
-        let somebody = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = somebody.local_addr().unwrap().port();
-        let taken = Ports::default().fix("redis", 6379, port);
-        assert_eq!(taken.unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    #[test]
+    fn a_held_port_is_taken_for_everybody_else() {
+        let ports = Ports::default();
+        let address = ports.of("redis", 6379).unwrap();
+        let somebody = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).unwrap();
+        let taken = somebody.bind(&address.into()).unwrap_err();
+        assert_eq!(taken.kind(), io::ErrorKind::AddrInUse);
+        drop(ports);
+        somebody.bind(&address.into()).unwrap();
     }
 }

@@ -1,6 +1,11 @@
 //! Pages for people: one self-contained file each, without a network and
 //! without a script that it could not do without.
 
+mod run;
+mod table;
+
+pub use run::{CaseEvidence, RunPage, page};
+
 use super::markup::escaped;
 
 /// A whole document. `head` is what comes into its head beside the title and

@@ -1,7 +1,7 @@
 //! A small writer of SVG: elements, attributes, escaped text. The same calls
 //! write the same bytes.
 
-use crate::report::markup::escaped;
+use crate::report::markup::{Attributes, escaped, opened, short};
 use std::fmt::{Display, Write};
 
 pub struct Svg {
@@ -139,40 +139,20 @@ impl Svg {
         self.text
     }
 
-    fn begin(&mut self, name: &'static str, attributes: &[(&str, &dyn Display)]) {
-        self.start(name, attributes);
+    fn begin(&mut self, name: &'static str, attributes: Attributes<'_>) {
+        self.text += &opened(name, attributes);
         self.text += ">\n";
         self.open.push(name);
     }
 
-    fn empty(&mut self, name: &str, attributes: &[(&str, &dyn Display)]) {
-        self.start(name, attributes);
+    fn empty(&mut self, name: &str, attributes: Attributes<'_>) {
+        self.text += &opened(name, attributes);
         self.text += "/>\n";
     }
 
-    fn element(&mut self, name: &str, attributes: &[(&str, &dyn Display)], words: &str) {
-        self.start(name, attributes);
+    fn element(&mut self, name: &str, attributes: Attributes<'_>, words: &str) {
+        self.text += &opened(name, attributes);
         let _ = writeln!(self.text, ">{}</{name}>", escaped(words));
-    }
-
-    fn start(&mut self, name: &str, attributes: &[(&str, &dyn Display)]) {
-        let _ = write!(self.text, "<{name}");
-        for (key, value) in attributes {
-            let value = escaped(&value.to_string());
-            if !value.is_empty() {
-                let _ = write!(self.text, " {key}=\"{value}\"");
-            }
-        }
-    }
-}
-
-/// A tenth of a pixel is as exact as anybody sees.
-fn short(value: f64) -> String {
-    let text = format!("{value:.1}");
-    match text.strip_suffix(".0") {
-        Some("-0") => "0".to_owned(),
-        Some(whole) => whole.to_owned(),
-        None => text,
     }
 }
 
@@ -187,13 +167,5 @@ mod tests {
         let text = svg.finish();
         assert!(text.contains("<title>a &lt; b &amp; &quot;c&quot;</title>"));
         assert!(text.contains(">&lt;/text&gt;</text>"), "{text}");
-    }
-
-    #[test]
-    fn coordinates_are_short() {
-        assert_eq!(
-            [1.0, 1.25, -0.01, 0.06].map(short),
-            ["1", "1.2", "0", "0.1"]
-        );
     }
 }

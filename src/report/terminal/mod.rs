@@ -9,7 +9,8 @@ use super::grid::wrapped;
 use super::load;
 use super::look::Look;
 use crate::model::{CaseResult, Outcome, RunRecord};
-use case::{CaseLines, finding_words};
+use case::CaseLines;
+pub use case::finding_words;
 use fit::{Fitted, fit};
 
 /// What one scenario says fits on one screen, with a line of `check` below it. The tables of a

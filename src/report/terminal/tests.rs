@@ -1,6 +1,6 @@
 use super::{MOST_LINES, line, screen, summary};
 use crate::model::{
-    CaseResult, Finding, Found, Outcome, RunRecord, Story, StoryStep, ViolationKind,
+    CaseResult, Finding, Found, Outcome, RunRecord, StepKind, Story, StoryStep, ViolationKind,
 };
 use crate::report::look::Look;
 use crate::report::made_up::{case, run};
@@ -22,6 +22,7 @@ fn told(name: &str, outcome: Outcome, stories: usize) -> CaseResult {
         outcome,
     }];
     let step = |number: u64| StoryStep {
+        kind: StepKind::Other,
         at_ns: number * 1_000_000_000,
         symbolic: format!("step {number}"),
         concrete: format!(

@@ -7,7 +7,7 @@ mod recording;
 mod resource_process;
 
 pub use local::{LocalRequest, ServerAddresses, run_local};
-pub use plots::write_plots;
+pub use plots::{draw_plots, write_plots};
 
 use super::RunError;
 use super::evidence::Evidence;

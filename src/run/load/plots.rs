@@ -9,18 +9,23 @@ use std::path::Path;
 
 /// `plots/*.svg` of a run with load; nothing for one without.
 pub fn write_plots(run: &RunRecord) -> Result<(), FolderError> {
+    let folder = run.folder.join("plots");
+    for (name, svg) in draw_plots(run) {
+        fs::create_dir_all(&folder).map_err(write_failed(&folder))?;
+        write_whole(&folder.join(name), svg.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// File names and contents.
+pub fn draw_plots(run: &RunRecord) -> Vec<(String, String)> {
     let loads = run.cases.iter().filter(|case| case.notes.load.is_some());
     let arrivals = loads.map(|case| {
         let file = run.folder.join(&case.name).join(ARRIVALS);
         (case.name.clone(), grants_of_the_largest_step(case, &file))
     });
     let arrivals: BTreeMap<_, _> = arrivals.collect();
-    let folder = run.folder.join("plots");
-    for (name, svg) in plot::plots(run, &arrivals) {
-        fs::create_dir_all(&folder).map_err(write_failed(&folder))?;
-        write_whole(&folder.join(name), svg.as_bytes())?;
-    }
-    Ok(())
+    plot::plots(run, &arrivals)
 }
 
 /// All that is drawn of the arrivals, of which there may be millions. What cannot be

@@ -22,6 +22,13 @@ pub struct Alone(#[expect(dead_code, reason = "held, not read")] RwLockWriteGuar
 /// Docker together with others who are as gentle.
 pub struct Shared(#[expect(dead_code, reason = "held, not read")] RwLockReadGuard<'static, ()>);
 
+/// The machine without anybody's containers being busy, for what needs none.
+pub struct Quiet(#[expect(dead_code, reason = "held, not read")] RwLockWriteGuard<'static, ()>);
+
+pub fn machine_alone() -> Quiet {
+    Quiet(TURN.write().unwrap_or_else(PoisonError::into_inner))
+}
+
 /// None, and a line that says so, where there is no Docker to test with.
 pub fn docker_alone() -> Option<Alone> {
     if !needs_docker() {
@@ -72,7 +79,7 @@ fn started_pids() -> std::sync::MutexGuard<'static, Vec<u32>> {
     STARTED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn needs_docker() -> bool {
+pub fn needs_docker() -> bool {
     static REACHABLE: OnceLock<bool> = OnceLock::new();
     let reachable = *REACHABLE.get_or_init(|| {
         let version = std::panic::catch_unwind(|| docker(&["version"]));
@@ -87,7 +94,7 @@ fn needs_docker() -> bool {
 }
 
 /// The first test that needs images has them built.
-fn images() {
+pub fn images() {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
         let ended = start(command(["images"])).wait_within(IMAGES_DEADLINE);

@@ -1,0 +1,187 @@
+//! The resource's lane: every write it decided on, and the pairs that break a rule.
+
+use super::super::window::Window;
+use super::Sheet;
+use super::axis::Axis;
+use super::lanes::{Lane, Of, text};
+use super::marks::{Mark, Marks, circle, hit, path, row};
+use crate::model::{LogRow, RowOutcome, StepKind, Violation};
+use crate::report::markup::short;
+use std::collections::BTreeMap;
+
+/// What a write needs for its labels.
+pub const ROOM: f64 = 26.0;
+const TIER: f64 = 18.0;
+/// More labels than this above each other nobody reads; the lines stay.
+const MOST_TIERS: usize = 4;
+const LETTER: f64 = 6.9;
+const LONGEST_LABEL: usize = 7;
+
+/// A write and the earlier one that it broke a rule against.
+pub struct Pair<'a> {
+    row: &'a LogRow,
+    against: Option<&'a LogRow>,
+    violations: Vec<&'a Violation>,
+    label: String,
+    label_left: f64,
+    tier: usize,
+}
+
+pub fn pairs<'a>(window: &Window<'a>, axis: &Axis) -> Vec<Pair<'a>> {
+    let find = |seq: u64| window.log.iter().copied().find(|row| row.seq == seq);
+    let mut by_rows: BTreeMap<(u64, Option<u64>), Vec<&Violation>> = BTreeMap::new();
+    for &violation in &window.violations {
+        let rows = (violation.row, violation.against);
+        by_rows.entry(rows).or_default().push(violation);
+    }
+    let mut taken = [f64::MIN; MOST_TIERS];
+    let pairs = by_rows
+        .into_iter()
+        .filter_map(|((row, against), violations)| {
+            let row = find(row)?;
+            let against = against.and_then(find);
+            let kinds: Vec<&str> = violations.iter().map(|one| one.kind.name()).collect();
+            let label = kinds.join(", ");
+            let x = axis.x(row.at_ns);
+            let from = against.map_or(x, |against| axis.x(against.at_ns));
+            let width = label.chars().count() as f64 * LETTER;
+            let middle = (from + x) / 2.0;
+            let label_left = (middle - width / 2.0)
+                .min(axis.end() + 20.0 - width)
+                .max(4.0);
+            let left = label_left.min(from).min(x);
+            let free = taken.iter().position(|end| *end <= left);
+            let tier = free.unwrap_or(MOST_TIERS - 1);
+            let label = if free.is_some() { label } else { String::new() };
+            taken[tier] = taken[tier]
+                .max(label_left + width + 8.0)
+                .max(x.max(from) + 8.0);
+            Some(Pair {
+                row,
+                against,
+                violations,
+                label,
+                label_left,
+                tier,
+            })
+        });
+    pairs.collect()
+}
+
+/// The room that the lines and labels of pairs need above the writes.
+pub fn room_above(pairs: &[Pair<'_>]) -> f64 {
+    let tiers = pairs.iter().map(|pair| pair.tier + 1).max();
+    tiers.map_or(0.0, |tiers| tiers as f64 * TIER + 4.0)
+}
+
+pub fn draw(sheet: &Sheet<'_>, pairs: &[Pair<'_>], marks: &mut Marks) {
+    let Some(lane) = sheet.lane(Of::Resource, sheet.window.resource) else {
+        return;
+    };
+    let y = lane.top + lane.height - 42.0;
+    for pair in pairs {
+        join(sheet, pair, y, marks);
+    }
+    for write in &sheet.window.log {
+        let mut of = pairs.iter();
+        let violates = of.any(|pair| pair.row.seq == write.seq);
+        decided(sheet, lane, write, violates, y, marks);
+    }
+}
+
+fn decided(
+    sheet: &Sheet<'_>,
+    lane: &Lane,
+    write: &LogRow,
+    violates: bool,
+    y: f64,
+    marks: &mut Marks,
+) {
+    let x = sheet.x(write.at_ns);
+    let (x0, y0) = (short(x - 4.0), short(y - 4.0));
+    let cross = path("rejected", &format!("M{x0} {y0}l8 8m0 -8l-8 8"));
+    let (verb, shape) = match write.outcome {
+        RowOutcome::Accepted if violates => ("accepts", circle("violating", x, y, 6.0)),
+        RowOutcome::Accepted => ("accepts", circle("accepted", x, y, 5.0)),
+        RowOutcome::Rejected => ("refuses", circle("rejected", x, y, 7.0) + &cross),
+        RowOutcome::Duplicate => ("has already", circle("rejected", x, y, 5.0)),
+    };
+    let worker = sheet.worker_of(write.owner.as_deref());
+    let token = write.token.map(|token| token.to_string());
+    let labels = text(
+        "soft middle",
+        x,
+        y + 19.0,
+        &cut(token.as_deref().unwrap_or("–")),
+    ) + &text("soft middle", x, y + 31.0, &cut(worker.unwrap_or("")));
+    let with = token.map_or("without a token".to_owned(), |token| {
+        format!("with token {token}")
+    });
+    let seen = write
+        .seen
+        .map_or(String::new(), |seen| format!(", having seen {seen}"));
+    let mark = Mark {
+        class: match write.outcome {
+            RowOutcome::Accepted => "a-write accepted-write",
+            RowOutcome::Rejected => "a-write rejected-write",
+            RowOutcome::Duplicate => "a-write duplicate-write",
+        },
+        at_ns: write.at_ns,
+        kind: StepKind::Write,
+        key: &write.key,
+        words: format!(
+            "{} {verb} {}'s write on {} {with}{seen} at {}, position {}",
+            lane.name,
+            worker
+                .or(write.owner.as_deref())
+                .unwrap_or("an unknown writer"),
+            write.key,
+            sheet.at(write.at_ns),
+            write.seq,
+        ),
+        row: row(write),
+    };
+    marks.add(mark, &(shape + &labels + &hit(x, y)));
+}
+
+/// A line from the earlier write over to the one that broke the rule, with its name.
+fn join(sheet: &Sheet<'_>, pair: &Pair<'_>, y: f64, marks: &mut Marks) {
+    let line = y - 12.0 - pair.tier as f64 * TIER;
+    let to = sheet.x(pair.row.at_ns);
+    let from = pair.against.map_or(to, |against| sheet.x(against.at_ns));
+    let (from, to, line, foot) = (short(from), short(to), short(line), short(y - 7.0));
+    let way = format!("M{from} {foot}V{line}H{to}V{foot}");
+    let arrow = format!("M{to} {foot}l-4 -6h8z");
+    let text_y = y - 16.0 - pair.tier as f64 * TIER;
+    let label = match pair.label.is_empty() {
+        true => String::new(),
+        false => text("pair-words", pair.label_left, text_y, &pair.label),
+    };
+    let words: Vec<&str> = pair
+        .violations
+        .iter()
+        .map(|one| one.detail.as_str())
+        .collect();
+    let rows: Vec<String> = pair.violations.iter().map(row).collect();
+    let mark = Mark {
+        class: "a-pair",
+        at_ns: pair.row.at_ns,
+        kind: StepKind::Other,
+        key: &pair.row.key,
+        words: format!("{}: {}", pair.label, words.join("; ")),
+        row: rows.join("\n"),
+    };
+    let shapes = path("pair", &way) + &path("violating", &arrow) + &label;
+    marks.add(mark, &shapes);
+}
+
+/// The end of a long number tells it apart from others.
+fn cut(words: &str) -> String {
+    let length = words.chars().count();
+    match length > LONGEST_LABEL {
+        true => std::iter::once('…')
+            .chain(words.chars().skip(length + 1 - LONGEST_LABEL))
+            .collect(),
+        false => words.to_owned(),
+    }
+}

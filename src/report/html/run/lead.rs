@@ -1,0 +1,119 @@
+//! What comes first: the verdict in a sentence, made from the record.
+
+use super::RunPage;
+use crate::model::{CaseResult, Fence, Outcome, RunRecord};
+use crate::report::markup::{element, escaped};
+use crate::report::terminal::finding_words;
+
+/// Of more cases than this, each has a line of its own.
+const CASES_IN_A_SENTENCE: usize = 3;
+
+pub fn lead(page: &RunPage<'_>) -> String {
+    let run = page.run;
+    let mut text = format!(
+        "<header data-scenario=\"{0}\" data-verdict=\"{1}\">\n<h1 class=\"verdict\">{0} {2}</h1>\n",
+        escaped(&run.scenario),
+        name(run.verdict()),
+        badge(run.verdict()),
+    );
+    text += &warnings(page);
+    text += &sentence(run);
+    text += &element("p", &[("class", &"faint")], &escaped(page.about));
+    text + "\n</header>\n"
+}
+
+fn sentence(run: &RunRecord) -> String {
+    let scenario = escaped(&run.scenario);
+    let verdict = run.verdict();
+    let clauses: Vec<String> = run.cases.iter().map(clause).collect();
+    if clauses.len() <= CASES_IN_A_SENTENCE {
+        let sentences = clauses.iter().map(|clause| format!(" {clause}."));
+        let sentences: String = sentences.collect();
+        return format!("<p class=\"lead\">{scenario}: {verdict}.{sentences}</p>\n");
+    }
+    let as_expected = |case: &&CaseResult| case.verdict.outcome == Outcome::AsExpected;
+    let good = run.cases.iter().filter(as_expected).count();
+    let all = run.cases.len() + run.unfinished.len();
+    let items = clauses.iter();
+    let items = items.map(|clause| format!("<li>{clause}.</li>\n"));
+    format!(
+        "<p class=\"lead\">{scenario}: {verdict}. {good} of {all} cases came out as expected.</p>\n\
+         <ul>\n{}</ul>\n",
+        items.collect::<String>()
+    )
+}
+
+/// What happened in one case: the end of its story, and how much of that there was.
+fn clause(case: &CaseResult) -> String {
+    let judgement = &case.judgement;
+    let is_keyspace = |load: &crate::model::LoadRecord| load.keyspace.is_some();
+    let is_without_writes = case.notes.load.as_ref().is_some_and(is_keyspace);
+    let conditions = match (is_without_writes, case.fence) {
+        (true, _) => format!("In {}", case.name),
+        (false, Fence::On) => format!("With fencing ({})", case.name),
+        (false, Fence::Off) => format!("Without fencing ({})", case.name),
+    };
+    let end = judgement
+        .stories
+        .first()
+        .and_then(|story| story.steps.last());
+    let counted = |count: usize, one: &str| match count {
+        1 => format!("1 {one}"),
+        count => format!("{count} {one}s"),
+    };
+    let violations = counted(judgement.violations.len(), "violation");
+    let writes = judgement.counts.accepted_writes as usize;
+    let happened = match end {
+        Some(step) => format!("{} ({violations})", step.concrete),
+        None if is_without_writes => "nobody writes".to_owned(),
+        None => format!(
+            "the resource accepts {} ({violations})",
+            counted(writes, "write")
+        ),
+    };
+    let mut text = format!("{conditions}, {happened}");
+    let unmet = case.verdict.findings.iter().filter(|found| !found.held);
+    for finding in unmet {
+        text += &format!(", {}", finding_words(finding));
+    }
+    if case.verdict.outcome == Outcome::Inconclusive
+        && let Some(doubt) = case.verdict.doubts.first()
+    {
+        let first_line = doubt.lines().next().unwrap_or_default();
+        text += &format!(", and this is not certain: {first_line}");
+    }
+    escaped(&text)
+}
+
+fn warnings(page: &RunPage<'_>) -> String {
+    let run = page.run;
+    let mut said: Vec<String> = page.ended_early.iter().cloned().collect();
+    let unfinished = run.unfinished.iter();
+    said.extend(unfinished.map(|case| format!("{case} did not finish")));
+    if !run.settings.is_empty() {
+        said.push(format!("with {}", run.settings.join(", ")));
+    }
+    if let Some(mutant) = &run.mutant {
+        said.push(format!("with the defect `{mutant}` switched on"));
+    }
+    let lines = said.iter().map(|line| element("p", &[], &escaped(line)));
+    let lines: String = lines.collect();
+    match lines.is_empty() {
+        true => lines,
+        false => element("div", &[("class", &"warning"), ("role", &"note")], &lines) + "\n",
+    }
+}
+
+pub fn badge(outcome: Outcome) -> String {
+    let class = name(outcome).replace('_', "-");
+    element("span", &[("class", &class)], &outcome.to_string())
+}
+
+/// As `result.json` writes it.
+pub fn name(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::NotAsExpected => "not_as_expected",
+        Outcome::Inconclusive => "inconclusive",
+        Outcome::AsExpected => "as_expected",
+    }
+}

@@ -1,0 +1,58 @@
+//! `report.html`, the page of a run, from what the run recorded.
+
+use super::evidence::ACCEPTED;
+use super::folder::{FolderError, write_whole};
+use super::load::draw_plots;
+use super::recorded::read_case;
+use crate::checker;
+use crate::model::{CaseResult, RunRecord};
+use crate::report::html::{CaseEvidence, RunPage, page};
+use crate::scenario::Scenario;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+pub const PAGE: &str = "report.html";
+
+/// Writes the page into the folder of its run, and says where it is. `ended_early`
+/// says why the run has no whole result, where it has none.
+pub fn write_page(
+    run: &RunRecord,
+    scenario: &Scenario,
+    ended_early: Option<String>,
+) -> Result<PathBuf, FolderError> {
+    let mut evidence = BTreeMap::new();
+    for case in run.cases.iter().filter(|case| is_drawn(case)) {
+        let folder = run.folder.join(&case.name);
+        // A case that recorded nothing has nothing to draw.
+        if folder.join(ACCEPTED).is_file() {
+            let (record, _) = read_case(&folder)?;
+            let held = checker::held(&record);
+            evidence.insert(case.name.clone(), CaseEvidence { record, held });
+        }
+    }
+    let text = page(&RunPage {
+        run,
+        about: &scenario.about,
+        scenario: &scenario.text,
+        evidence: &evidence,
+        plots: &draw_plots(run),
+        only: only(run, scenario),
+        ended_early,
+    });
+    let path = run.folder.join(PAGE);
+    write_whole(&path, text.as_bytes())?;
+    Ok(path)
+}
+
+/// Of a load, of which there may be millions of rows, only what went wrong.
+fn is_drawn(case: &CaseResult) -> bool {
+    case.notes.load.is_none() || !case.judgement.stories.is_empty()
+}
+
+/// The one case that was asked for, where the scenario has others.
+fn only<'a>(run: &'a RunRecord, scenario: &Scenario) -> Option<&'a str> {
+    let ran = run.cases.iter().map(|case| case.name.as_str());
+    let mut all = ran.chain(run.unfinished.iter().map(String::as_str));
+    let first = all.next();
+    first.filter(|_| all.next().is_none() && scenario.cases.len() > 1)
+}

@@ -1,0 +1,122 @@
+//! `bless`: what may become a baseline, what may not, and what is said about it.
+
+use crate::support::*;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::path::Path;
+
+fn bless(results: &Results, arguments: &[&str]) -> Ended {
+    let shared = ["bless", "--results", results.path()];
+    offline(&[&shared[..], arguments].concat())
+}
+
+/// A real result of the scenario as it is now.
+fn of(name: &str) -> Value {
+    let mut result = json(Path::new(&real(name)));
+    let file = project().join(format!("scenarios/{SCENARIO}.yml"));
+    let text = fs::read(file).expect("the scenario");
+    result["stable"]["scenario"]["hash"] = json!(format!("sha256:{:x}", Sha256::digest(text)));
+    result
+}
+
+fn baseline(results: &Results) -> Option<Value> {
+    let path = format!("{}/baseline/{SCENARIO}/result.json", results.path());
+    Path::new(&path).exists().then(|| json(Path::new(&path)))
+}
+
+#[test]
+fn a_good_run_becomes_the_baseline_and_the_next_says_what_it_replaces() {
+    let results = Results::new();
+    results.run(SCENARIO, &of("good"));
+    let ended = bless(&results, &[SCENARIO]).expect_code(0);
+    ended.expect_said(&[
+        "pause-gt-ttl: /",
+        "(the first baseline)",
+        "baseline is to be committed",
+    ]);
+    assert_eq!(baseline(&results), Some(of("good")));
+    let root = results.path();
+    let sides = ["pause-gt-ttl@baseline", SCENARIO];
+    offline(&["diff", sides[0], sides[1], "--results", root]).expect_code(0);
+
+    let again = results.write("again/result.json", of("again").to_string());
+    let said = "(replaced: the same verdicts; measurements: 0 of 24 beyond the noise)";
+    bless(&results, &[&again])
+        .expect_code(0)
+        .expect_said(&[said]);
+    assert_eq!(baseline(&results), Some(of("again")));
+}
+
+#[test]
+fn what_is_not_as_expected_is_refused_unless_somebody_insists() {
+    let results = Results::new();
+    results.run(SCENARIO, &of("mutant"));
+    bless(&results, &[]).expect_code(1).expect_said(&[
+        "error: nothing was blessed:",
+        "it is not as expected; --even-so takes it",
+    ]);
+    assert_eq!(baseline(&results), None);
+    bless(&results, &["--even-so"]).expect_code(0);
+    assert_eq!(baseline(&results), Some(of("mutant")));
+    let good = results.write("good/result.json", of("good").to_string());
+    let said = "replaced: a verdict changed (fenced not as expected -> as expected)";
+    bless(&results, &[&good])
+        .expect_code(0)
+        .expect_said(&[said]);
+}
+
+#[test]
+fn what_nobody_ran_whole_and_plain_is_refused_and_all_of_it_is_told() {
+    let results = Results::new();
+    let mut partial = of("good");
+    partial["stable"]["cases"]
+        .as_object_mut()
+        .expect("cases")
+        .remove("fenced");
+    let partial = results.write("partial.json", partial.to_string());
+    let mut set = of("good");
+    set["stable"]["settings"] = json!(["lock.ttl=5s"]);
+    let set = results.write("set.json", set.to_string());
+    let mut older = of("good");
+    older["stable"]["scenario"]["hash"] = json!("sha256:0");
+    let older = results.write("older.json", older.to_string());
+    let mut stranger = of("good");
+    stranger["stable"]["scenario"]["name"] = json!("../../escape");
+    let stranger = results.write("stranger.json", stranger.to_string());
+    let text = of("good").to_string();
+    let torn = results.write("torn.json", &text[..100]);
+    let all = [&partial, &set, &older, &stranger, &torn].map(String::as_str);
+    bless(&results, &all).expect_code(2).expect_said(&[
+        "partial.json: it is partial, without fenced: run it whole",
+        "set.json: it ran with lock.ttl=5s; --even-so takes it",
+        "older.json: its scenario has been changed since; --even-so takes it",
+        "stranger.json: it is of no scenario here",
+        "torn.json: it ends in the middle",
+    ]);
+    bless(&results, &[&partial, "--even-so"]).expect_code(2);
+    assert_eq!(baseline(&results), None);
+    bless(&results, &[&set, "--even-so"]).expect_code(0);
+    bless(&results, &[&set, &older, "--even-so"])
+        .expect_code(64)
+        .expect_said(&["there are several runs of pause-gt-ttl"]);
+}
+
+#[test]
+fn among_all_latest_runs_those_of_no_scenario_are_left_out() {
+    let results = Results::new();
+    results.run(SCENARIO, &of("good"));
+    let mut contend = of("good");
+    contend["stable"]["scenario"]["name"] = json!("contend");
+    results.run("contend", &contend);
+    let ended = bless(&results, &["latest"]).expect_code(0);
+    ended.expect_said(&[
+        "left out: ",
+        "contend/latest/result.json is of no scenario here",
+    ]);
+    assert_eq!(baseline(&results), Some(of("good")));
+    let empty = Results::new();
+    bless(&empty, &[])
+        .expect_code(64)
+        .expect_said(&["has no results"]);
+}

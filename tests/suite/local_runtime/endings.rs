@@ -1,0 +1,87 @@
+use super::*;
+use nix::sys::signal::Signal;
+
+/// A run whose worker a stands still, for as long as anybody looks.
+fn paused(local: &Local, name: &str) -> (Running, PathBuf) {
+    let results = fresh_folder(name);
+    let folder = results.to_str().expect("a plain path");
+    let run = ["run", SCENARIO, "--case", "fenced", "--runtime", "local"];
+    let slow = ["--set", "lock.ttl=40s", "--results", folder];
+    let run = local.start(&[&run[..], &slow].concat());
+    let case = results.join(SCENARIO).join("latest/fenced");
+    await_row(&case.join("faults.jsonl"), |row| row["stage"] == "observed");
+    (run, case)
+}
+
+#[test]
+fn a_run_that_is_killed_takes_its_processes_along() {
+    let Some(local) = local() else { return };
+    let (run, case) = paused(&local, "local-killed");
+    // Redis, resource, two workers and their proxies.
+    assert_eq!(local.processes().len(), 6);
+    run.signal(Signal::SIGKILL);
+    assert_eq!(run.wait().code, None);
+    until("the end of all processes", || {
+        local.processes().is_empty().then_some(())
+    });
+    assert!(!rows(&case.join("history.jsonl")).is_empty());
+    let left = local.folders();
+    assert_eq!(left.len(), 1, "its folder is left");
+    let results = fresh_folder("local-after-killed");
+    let folder = results.to_str().expect("a plain path");
+    let run = ["run", SCENARIO, "--case", "fenced", "--runtime", "local"];
+    let next = local.start(&[&run[..], &["--results", folder]].concat());
+    let removed = format!("removed {}, left behind by a run", left[0].display());
+    next.wait().expect_code(0).expect_said(&[&removed]);
+    assert_eq!(local.left(), [""; 0]);
+}
+
+#[test]
+fn ctrl_c_heals_and_leaves_nothing() {
+    let Some(local) = local() else { return };
+    let (run, case) = paused(&local, "local-ctrl-c");
+    run.signal(Signal::SIGINT);
+    run.wait().expect_code(130);
+    assert_eq!(local.left(), [""; 0]);
+    let faults = rows(&case.join("faults.jsonl"));
+    assert_eq!(faults.last().expect("rows")["stage"], "healed");
+}
+
+/// As a terminal does it: the signal goes to everybody in the foreground.
+#[test]
+fn ctrl_c_at_the_terminal_reaches_nobody_but_the_harness() {
+    use std::os::unix::process::CommandExt;
+    let Some(local) = local() else { return };
+    let results = fresh_folder("local-group");
+    let folder = results.to_str().expect("a plain path");
+    let run = ["run", SCENARIO, "--case", "fenced", "--runtime", "local"];
+    let slow = ["--set", "lock.ttl=40s", "--results", folder];
+    let mut command = local.command([&run[..], &slow].concat());
+    command.process_group(0);
+    let run = start(command);
+    let case = results.join(SCENARIO).join("latest/fenced");
+    await_row(&case.join("faults.jsonl"), |row| row["stage"] == "observed");
+    let group = nix::unistd::Pid::from_raw(run.pid as i32);
+    nix::sys::signal::killpg(group, Signal::SIGINT).expect("it runs");
+    run.wait().expect_code(130);
+    let faults = rows(&case.join("faults.jsonl"));
+    assert_eq!(faults.last().expect("rows")["stage"], "healed");
+    assert_eq!(local.processes(), [0u32; 0]);
+}
+
+#[test]
+fn what_is_kept_stays_until_clean_and_no_process_does() {
+    let Some(local) = local() else { return };
+    let results = fresh_folder("local-kept");
+    let folder = results.to_str().expect("a plain path");
+    let run = ["run", SCENARIO, "--case", "fenced", "--runtime", "local"];
+    let kept = local.start(&[&run[..], &["--keep", "--results", folder]].concat());
+    let kept = kept.wait().expect_code(0);
+    kept.expect_said(&["data and logs in", "the processes have ended"]);
+    assert_eq!(local.processes(), [0u32; 0]);
+    assert!(local.folders()[0].join("redis/log").is_file());
+    // Docker is not there, and what is local goes all the same.
+    let clean = local.start(&["clean"]).wait().expect_code(69);
+    clean.expect_said(&["removed ", "Docker does not answer"]);
+    assert_eq!(local.left(), [""; 0]);
+}

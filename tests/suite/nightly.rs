@@ -1,0 +1,249 @@
+//! `nightly`: everything is run and compared, and whatever happens, what came of it is
+//! written.
+
+use crate::support::*;
+use serde_json::Value;
+use std::fs;
+use std::path::PathBuf;
+
+/// Two workers after each other, and nothing goes wrong.
+const CALM: &str = "\
+name: calm
+about: A test.
+topology: redis
+lock: { backend: redis, ttl: 30s }
+workers:
+  a: { key: k }
+  b: { key: k, start: a.done }
+cases:
+  unfenced: { fence: off, expect: { violations: 0, accepted_writes: 2 } }
+  fenced: { fence: on, expect: { violations: 0, accepted_writes: 2 } }
+";
+
+/// A home with two scenarios, and a folder for the results.
+struct Night {
+    home: Home,
+    results: PathBuf,
+}
+
+impl Night {
+    fn new(test: &str) -> Night {
+        let home = Home::new();
+        for entry in fs::read_dir(home.file("scenarios")).expect("a folder") {
+            let path = entry.expect("readable").path();
+            if path.file_stem().is_none_or(|name| name != SCENARIO) {
+                fs::remove_file(path).expect("a copy");
+            }
+        }
+        home.write("scenarios/calm.yml", CALM);
+        let results = fresh_folder(&format!("nightly-{test}"));
+        Night { home, results }
+    }
+
+    fn arguments<'a>(&'a self, command: &[&'a str]) -> Vec<&'a str> {
+        let results = self.results.to_str().expect("a plain path");
+        let (name, rest) = command.split_first().expect("a command");
+        let shared = ["--home", self.home.path(), name, "--results", results];
+        [&shared[..], rest].concat()
+    }
+
+    fn run(&self, command: &[&str]) -> Ended {
+        fencepost(&self.arguments(command))
+    }
+
+    fn file(&self, name: &str) -> String {
+        let path = self.results.join(name);
+        let text = fs::read_to_string(&path);
+        text.unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    }
+
+    fn junit(&self) -> Value {
+        junit(&self.results.join("junit.xml"))
+    }
+
+    /// The verdict of each scenario on the overview.
+    fn index(&self) -> Vec<(String, String)> {
+        let page = self.file("index.html");
+        let rows = page.split("<tr data-scenario=\"").skip(1);
+        let rows = rows.map(|row| {
+            let mut parts = row.split('"');
+            let name = parts.next().expect("a name").to_owned();
+            (name, parts.nth(1).expect("a verdict").to_owned())
+        });
+        rows.collect()
+    }
+}
+
+fn pair(scenario: &str, verdict: &str) -> (String, String) {
+    (scenario.to_owned(), verdict.to_owned())
+}
+
+#[track_caller]
+fn expect(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+}
+
+#[test]
+#[cfg(debug_assertions)]
+fn a_night_is_compared_with_what_was_blessed() {
+    let Some(_turn) = docker_alone() else { return };
+    let night = Night::new("compared");
+    let ended = night.run(&["nightly"]).expect_code(0);
+    assert_eq!(owned_by(ended.pid), [""; 0]);
+    ended.expect_said(&["against the baseline: 2 without a baseline", "written: "]);
+    let good = [pair("calm", "as_expected"), pair(SCENARIO, "as_expected")];
+    assert_eq!(night.index(), good);
+    expect(
+        &night.file("summary.md"),
+        &[
+            "## fencepost: as expected",
+            "2 of 2 scenarios as expected.",
+            "| calm | ✓ as expected | 2 of 2 |",
+        ],
+    );
+    let told = night.junit();
+    assert_eq!(all(&told, "testcase").len(), 4);
+    assert_eq!(all(&told, "failure").len() + all(&told, "error").len(), 0);
+    for scenario in ["calm", SCENARIO] {
+        let own = junit(&night.results.join(scenario).join("latest/junit.xml"));
+        assert_eq!(all(&own, "testcase").len(), 2);
+        let took = &all(&own, "testcase")[0]["attributes"]["time"];
+        let took: f64 = took
+            .as_str()
+            .and_then(|took| took.parse().ok())
+            .expect("a time");
+        assert!(took > 0.0);
+    }
+
+    night
+        .run(&["bless"])
+        .expect_code(0)
+        .expect_said(&["calm: ", "(the first baseline)"]);
+    let worse = ["nightly", "--mutant", "resource-ignores-token"];
+    let ended = night.run(&worse).expect_code(1);
+    ended.expect_said(&[
+        "against the baseline: 1 with another verdict, 1 with the same verdicts",
+        "pause-gt-ttl: a verdict changed (fenced as expected -> not as expected)",
+    ]);
+    assert_eq!(
+        night.index(),
+        [
+            pair(SCENARIO, "not_as_expected"),
+            pair("calm", "as_expected")
+        ]
+    );
+    expect(
+        &night.file("index.html"),
+        &[
+            "1 differs from its baseline",
+            "with the defect resource-ignores-token",
+        ],
+    );
+    expect(
+        &night.file("summary.md"),
+        &[
+            "1 of 2 scenarios as expected, 1 not as expected.",
+            "| pause-gt-ttl | ✗ not as expected | 1 of 2 |",
+            "where 0 was expected",
+            "although 1 < 2",
+            "## Against the baseline",
+            "| fenced | as expected | **not as expected** |",
+        ],
+    );
+    let told = night.junit();
+    let failure = &all(&told, "failure")[0];
+    expect(
+        failure["attributes"]["message"]
+            .as_str()
+            .expect("a message"),
+        &["stale rejections 0 where 1.. was expected"],
+    );
+    expect(
+        failure["text"].as_str().expect("a text"),
+        &["although 1 < 2"],
+    );
+}
+
+#[test]
+fn one_that_cannot_run_keeps_no_other_from_running() {
+    let Some(_turn) = docker_alone() else { return };
+    let night = Night::new("broken");
+    let topology = fs::read_to_string(night.home.file("compose/redis.yml"));
+    let broken = topology
+        .expect("a topology")
+        .replace("[redis-server, --port", "[no-such-server, --port");
+    night.home.write("compose/broken.yml", broken);
+    let broken = CALM
+        .replace("name: calm", "name: broken")
+        .replace("topology: redis", "topology: broken");
+    night.home.write("scenarios/broken.yml", broken);
+    night.home.write("scenarios/absurd.yml", "name: absurd\n");
+    let ended = night.run(&["nightly", "--jobs", "2"]).expect_code(70);
+    assert_eq!(owned_by(ended.pid), [""; 0]);
+    ended.expect_said(&[
+        "error: broken ",
+        "could not start redis",
+        "scenarios/absurd.yml",
+    ]);
+    let verdicts = [
+        pair("broken", "inconclusive"),
+        pair("calm", "as_expected"),
+        pair(SCENARIO, "as_expected"),
+    ];
+    assert_eq!(night.index(), verdicts);
+    expect(
+        &night.file("summary.md"),
+        &[
+            "## fencepost: not all of it ran",
+            "2 of 3 scenarios as expected, 1 inconclusive.",
+            "could not start redis",
+            "scenarios/absurd.yml",
+            "fenced: did not finish",
+        ],
+    );
+    let told = night.junit();
+    let kinds = all(&told, "error")
+        .into_iter()
+        .map(|error| &error["attributes"]["type"]);
+    assert_eq!(kinds.collect::<Vec<_>>(), ["unfinished", "unfinished"]);
+}
+
+#[test]
+fn a_night_without_docker_says_so_everywhere() {
+    let night = Night::new("offline");
+    let ended = offline(&night.arguments(&["nightly"])).expect_code(69);
+    ended.expect_said(&["against the baseline: nothing ran that could be compared"]);
+    let summary = night.file("summary.md");
+    expect(
+        &summary,
+        &[
+            "| calm | ? inconclusive | 0 of 2 | it never began |",
+            "/nonexistent.sock",
+        ],
+    );
+    let told = night.junit();
+    assert_eq!(all(&told, "error").len(), 4);
+    let message = &all(&told, "error")[0]["attributes"]["message"];
+    assert_eq!(message, "the command ended before this run began");
+}
+
+#[test]
+fn a_summary_is_appended_to_what_is_there_also_when_nothing_could_run() {
+    let night = Night::new("summary");
+    let page = night.results.join("page.md");
+    fs::write(&page, "earlier\n").expect("a file");
+    let page = page.to_str().expect("a plain path");
+    let ended = offline(&night.arguments(&["run", "--all", "--summary", page]));
+    ended.expect_code(69);
+    let text = night.file("page.md");
+    assert!(
+        text.starts_with("earlier\n## fencepost: not all of it ran\n"),
+        "{text}"
+    );
+    let nowhere = night.arguments(&["run", "--all", "--summary", "/no/such/folder/page.md"]);
+    offline(&nowhere)
+        .expect_code(70)
+        .expect_said(&["cannot append to /no/such/folder/page.md", "--summary"]);
+}

@@ -1,0 +1,166 @@
+//! The workflows of CI call what there is, keep the exit code, and post what was written.
+
+use crate::support::*;
+use serde_yaml::Value;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+fn workflow(name: &str) -> Value {
+    let path = project().join(".github/workflows").join(name);
+    let text = fs::read_to_string(&path).expect("a workflow");
+    serde_yaml::from_str(&text).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn steps(workflow: &Value) -> Vec<Value> {
+    let jobs = workflow["jobs"].as_mapping().expect("jobs");
+    let jobs = jobs.values();
+    jobs.flat_map(|job| job["steps"].as_sequence().cloned().unwrap_or_default())
+        .collect()
+}
+
+fn runs(step: &Value) -> &str {
+    step["run"].as_str().unwrap_or_default()
+}
+
+/// The step whose script holds a text.
+fn step_with(workflow: &Value, text: &str) -> Value {
+    let all = steps(workflow);
+    let found = all.iter().find(|step| runs(step).contains(text));
+    found
+        .unwrap_or_else(|| panic!("no step has {text}"))
+        .clone()
+}
+
+/// As GitHub runs a step.
+#[track_caller]
+fn run(script: &str, folder: &Path, summary: &Path) {
+    let ended = Command::new("bash")
+        .args(["-e", "-o", "pipefail", "-c", script])
+        .current_dir(folder)
+        .env("GITHUB_STEP_SUMMARY", summary)
+        .output()
+        .expect("bash");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{script}\n{said}");
+}
+
+#[test]
+fn every_workflow_has_few_rights_and_an_end() {
+    for name in ["nightly.yml", "ci.yml"] {
+        let workflow = workflow(name);
+        assert_eq!(
+            workflow["permissions"]["contents"],
+            Value::from("read"),
+            "{name}"
+        );
+        assert_eq!(
+            workflow["permissions"].as_mapping().map(|all| all.len()),
+            Some(1)
+        );
+        for job in workflow["jobs"].as_mapping().expect("jobs").values() {
+            assert!(job["timeout-minutes"].is_u64(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn the_commands_that_are_called_exist() {
+    let night = step_with(&workflow("nightly.yml"), "cargo run --release -- ");
+    let (_, command) = runs(&night).split_once("-- ").expect("a command");
+    let command = command.replace("\"$REPEAT\"", "2");
+    let words: Vec<&str> = command.split_whitespace().collect();
+    // Whatever its options are, they are understood: help is asked for after them.
+    let help = offline(&[&words[..], &["--help"]].concat()).expect_code(0);
+    help.expect_said(&[
+        "results/summary.md",
+        "results/junit.xml",
+        "results/index.html",
+    ]);
+    // The exit code of the night is that of the job.
+    assert!(night["continue-on-error"].is_null() && night["if"].is_null());
+
+    let ci = step_with(&workflow("ci.yml"), ".ci/run");
+    let script = project().join(runs(&ci).trim());
+    let mode = fs::metadata(script)
+        .expect("the script")
+        .permissions()
+        .mode();
+    assert_ne!(mode & 0o111, 0, "it can be executed");
+}
+
+#[test]
+fn what_was_written_is_posted_and_uploaded_also_after_a_bad_night() {
+    let night = workflow("nightly.yml");
+    let is_about = |step: &&Value, name: &str| {
+        step["uses"]
+            .as_str()
+            .is_some_and(|uses| uses.starts_with(name))
+    };
+    let all = steps(&night);
+    let upload = all
+        .iter()
+        .find(|step| is_about(step, "actions/upload-artifact@"));
+    let upload = upload.expect("an upload");
+    let post = step_with(&night, "GITHUB_STEP_SUMMARY");
+    for step in [upload, &post] {
+        assert_eq!(step["if"], Value::from("always()"));
+    }
+    let paths = upload["with"]["path"].as_str().expect("paths");
+    assert!(paths.lines().any(|line| line == "results"), "{paths}");
+
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let summary = folder.path().join("page.md");
+    fs::write(&summary, "before\n").expect("a file");
+    run(runs(&post), folder.path(), &summary);
+    fs::create_dir(folder.path().join("results")).expect("a folder");
+    fs::write(folder.path().join("results/summary.md"), "verdicts\n").expect("a file");
+    run(runs(&post), folder.path(), &summary);
+    let posted = fs::read_to_string(&summary).expect("a page");
+    assert_eq!(posted, "before\nverdicts\n");
+}
+
+#[test]
+fn the_history_of_earlier_nights_comes_back_for_the_overview() {
+    let night = workflow("nightly.yml");
+    let (pack, unpack) = (
+        step_with(&night, "tar --null"),
+        step_with(&night, "tar -xzf"),
+    );
+    let (old, new) = (Results::new(), Results::new());
+    // The folders that the job works in have results/ in them.
+    let places = [&old, &new].map(|results| Path::new(results.path()));
+    let summary = old.write("page.md", "");
+    // A first night that could not run has nothing to pack.
+    run(runs(&pack), places[0], Path::new(&summary));
+    let run_of = "results/pause-gt-ttl/20261113T020000.000Z-1";
+    old.write(&format!("{run_of}/result.json"), good().to_string());
+    old.write(&format!("{run_of}/fenced/history.jsonl"), "");
+    old.write(
+        "results/baseline/pause-gt-ttl/result.json",
+        good().to_string(),
+    );
+    let latest = places[0].join("results/pause-gt-ttl/latest");
+    std::os::unix::fs::symlink("20261113T020000.000Z-1", latest).expect("a link");
+    run(runs(&pack), places[0], Path::new(&summary));
+    run(runs(&unpack), places[1], Path::new(&summary));
+    fs::copy(
+        places[0].join("history.tar.gz"),
+        places[1].join("history.tar.gz"),
+    )
+    .expect("a copy");
+    run(runs(&unpack), places[1], Path::new(&summary));
+    let came = places[1].join("results");
+    assert_eq!(json(&places[1].join(run_of).join("result.json")), good());
+    assert!(
+        !came.join("pause-gt-ttl/latest").exists(),
+        "the next run makes that link"
+    );
+    assert!(
+        !came.join("baseline").exists(),
+        "that comes with the sources"
+    );
+    let came = came.to_str().expect("a plain path");
+    offline(&["report", "--index", came]).expect_code(0);
+}
