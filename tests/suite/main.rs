@@ -35,6 +35,7 @@ mod redis_lock;
 mod redis_py_worker;
 mod redlock_lock;
 mod schema;
+mod screens;
 mod servers;
 mod shells;
 mod simulation;
