@@ -73,7 +73,7 @@ enum Command {
     Plan(plan::Plan),
     /// Check scenario and compose files, all errors at once, without Docker
     Validate(validate::Validate),
-    /// Print the JSON Schema of a scenario file, for editors
+    /// Print the JSON Schema of a scenario file, for editors, or that of a result
     Schema(schema::Schema),
     /// Judge a recorded run again, without Docker
     Check(check::Check),
@@ -87,7 +87,7 @@ enum Command {
     Images(format::Printed),
     /// Say what is missing on this machine, and the command that mends it
     Doctor(format::Printed),
-    /// Remove everything that earlier runs left behind or kept
+    /// Remove everything that earlier runs left behind or kept, and what is up
     Clean(clean::Clean),
     Up(up::Up),
     Down(down::Down),
@@ -121,6 +121,9 @@ impl Command {
             Command::Check(command) => &command.printed,
             Command::Contend(command) => &command.printed,
             Command::Keyspace(command) => &command.printed,
+            Command::Report(command) => &command.printed,
+            Command::Nightly(command) => &command.printed,
+            Command::Bless(command) => &command.printed,
             Command::Clean(command) => &command.printed,
             Command::Up(command) => &command.printed,
             Command::Down(command) => &command.printed,

@@ -59,8 +59,12 @@ fn with_docker(runtime: DockerRuntime) -> Chosen {
 }
 
 pub fn local() -> Result<Chosen, Failure> {
+    let runtime = LocalRuntime::new(&state::local_runs()).map_err(|error| {
+        let remedy = "set XDG_STATE_HOME to a folder that can be written to";
+        Failure::harness(format!("{error}\n{remedy}"))
+    })?;
     Ok(Chosen {
-        runtime: Box::new(LocalRuntime::new(&state::local_runs())?),
+        runtime: Box::new(runtime),
         journals: state::local_journals(),
     })
 }

@@ -1,6 +1,6 @@
 //! `report.html`: made from recorded files of any age, and looked at in a real browser.
 
-mod browser;
+pub mod browser;
 
 use crate::pause_gt_ttl::recorded_run;
 use crate::support::*;

@@ -16,7 +16,7 @@ const LOOPBACK: &str = "127.0.0.1";
 pub struct Here<'a> {
     pub node: &'a str,
     /// Stands in the place of the container's root.
-    pub folder: &'a Path,
+    pub root: &'a Path,
     /// The names of all nodes.
     pub known: &'a [String],
     /// Where names lead for this node, where it can be led at all.
@@ -56,7 +56,7 @@ pub fn said_here(
         } else if word == EVERYWHERE {
             said.command.push(LOOPBACK.to_owned());
         } else if let Some((flag, path)) = path_in(word) {
-            let path = here.folder.join(path.trim_start_matches('/'));
+            let path = here.root.join(path.trim_start_matches('/'));
             said.command.push(format!("{flag}{}", path.display()));
             said.folders.push(path);
         } else {
@@ -153,7 +153,7 @@ mod tests {
         fn say(&self, command: &str, environment: &[(&str, &str)]) -> Said {
             let here = Here {
                 node: "e1",
-                folder: Path::new("/run/e1"),
+                root: Path::new("/run/e1"),
                 known: &["e1", "e2"].map(str::to_owned),
                 hosts: &self.hosts,
                 is_led: self.is_led,

@@ -11,6 +11,10 @@ const OWNER: &str = "owner";
 const KEPT: &str = "kept";
 const LOG: &str = "log";
 const PID: &str = "pid";
+/// Below it nodes may be called whatever they like.
+const NODES: &str = "nodes";
+/// Stands in the place of a container's root.
+const ROOT: &str = "root";
 
 /// `ROOT/RUN`, for this user alone.
 pub struct RunFolder {
@@ -44,19 +48,25 @@ impl RunFolder {
     }
 
     /// The folder of a node, made where it is not there yet.
-    pub fn node(&self, name: &str) -> io::Result<PathBuf> {
-        let path = self.path.join(name);
-        private_folder(&path)?;
-        Ok(path)
+    pub fn node(&self, name: &str) -> io::Result<NodeFolder> {
+        let node = self.place(name);
+        private_folder(&node.root())?;
+        Ok(node)
     }
 
     pub fn remove_node(&self, name: &str) -> io::Result<()> {
-        gone_is_fine(fs::remove_dir_all(self.path.join(name)))
+        gone_is_fine(fs::remove_dir_all(self.place(name).path))
+    }
+
+    fn place(&self, name: &str) -> NodeFolder {
+        NodeFolder {
+            path: self.path.join(NODES).join(name),
+        }
     }
 
     /// Everything that a node said, in all its lives; nothing where it never did.
     pub fn log(&self, name: &str) -> io::Result<String> {
-        match fs::read(log_of(&self.path.join(name))) {
+        match fs::read(self.place(name).log()) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
             Err(error) => Err(error),
@@ -69,7 +79,7 @@ impl RunFolder {
 
     /// The processes that were started here, each as pid and start time.
     pub fn processes(&self) -> Vec<(u32, String)> {
-        let Ok(entries) = fs::read_dir(&self.path) else {
+        let Ok(entries) = fs::read_dir(self.path.join(NODES)) else {
             return Vec::new();
         };
         let pids = entries.filter_map(|entry| {
@@ -81,13 +91,26 @@ impl RunFolder {
     }
 }
 
-pub fn log_of(node: &Path) -> PathBuf {
-    node.join(LOG)
+/// `ROOT/RUN/nodes/NODE`
+#[derive(Clone, Debug)]
+pub struct NodeFolder {
+    path: PathBuf,
 }
 
-/// Notes which process a node is, for whoever finds it after us.
-pub fn note_process(node: &Path, pid: u32, started: &str) -> io::Result<()> {
-    fs::write(node.join(PID), format!("{pid} {started}\n"))
+impl NodeFolder {
+    /// Where it is at home, and has its files.
+    pub fn root(&self) -> PathBuf {
+        self.path.join(ROOT)
+    }
+
+    pub fn log(&self) -> PathBuf {
+        self.path.join(LOG)
+    }
+
+    /// Notes which process it is, for whoever finds it after us.
+    pub fn note_process(&self, pid: u32, started: &str) -> io::Result<()> {
+        fs::write(self.path.join(PID), format!("{pid} {started}\n"))
+    }
 }
 
 /// One that is there already is fine.
@@ -100,5 +123,32 @@ fn gone_is_fine(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn folders_are_private_and_nodes_may_be_called_anything() {
+        let root = tempfile::tempdir().unwrap();
+        let run = RunFolder::create(root.path(), "r1", true).unwrap();
+        for name in [OWNER, KEPT, NODES, LOG, PID] {
+            let node = run.node(name).unwrap();
+            fs::write(node.log(), name).unwrap();
+            node.note_process(7, "42").unwrap();
+            assert_eq!(run.log(name).unwrap(), name);
+            let mode = fs::metadata(node.root()).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o700, "{name}");
+        }
+        assert_eq!(run.owner(), Some(Owner::current()));
+        assert_eq!(run.processes(), vec![(7, "42".to_owned()); 5]);
+        run.remove_node(LOG).unwrap();
+        assert_eq!(run.log(LOG).unwrap(), "");
+        run.remove().unwrap();
+        run.remove().unwrap();
+        assert!(!run.path.exists() && run.owner().is_none());
     }
 }

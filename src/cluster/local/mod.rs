@@ -96,18 +96,19 @@ impl LocalCluster {
         let name = node.name.clone();
         let what = format!("start {name}");
         let folder = self.folder.node(&name).map_err(failed(&what))?;
+        let root = folder.root();
         let program = self.programs.of(node)?;
         let known = self.nodes.names();
         let here = Here {
             node: &name,
-            folder: &folder,
+            root: &root,
             known: &known,
             hosts: &node.hosts,
             is_led: program.program.can_be_led(),
             ports: &self.ports,
         };
         let said = said_here(&node.command, &node.environment, &here).map_err(failed(&what))?;
-        let command = program.command(said, &folder).map_err(failed(&what))?;
+        let command = program.command(said, &root).map_err(failed(&what))?;
         let nodes = Arc::clone(&self.nodes);
         // To its end, also if nobody waits for it any more.
         let born = self.births.spawn(async move {

@@ -1,6 +1,6 @@
 //! One process that a node is, from its start to its end.
 
-use super::folder::{log_of, note_process};
+use super::folder::NodeFolder;
 use super::log::Log;
 use super::spawn::spawn;
 use crate::cluster::lines::Lines;
@@ -9,7 +9,6 @@ use nix::sys::signal::{self, kill, killpg};
 use nix::unistd::Pid;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -35,7 +34,7 @@ impl Process {
     /// The command is whole but for its streams.
     pub async fn start(
         mut command: Command,
-        folder: &Path,
+        folder: &NodeFolder,
         life: Life,
     ) -> io::Result<(Process, Option<Console>)> {
         command
@@ -50,8 +49,8 @@ impl Process {
         let pid = child.id().ok_or_else(|| missing("pid"))?;
         // It is our child and not waited for yet, so it is there in any case.
         let started = proc_stat::start_time(pid).ok_or_else(|| missing("start time"))?;
-        note_process(folder, pid, &started)?;
-        let log = Arc::new(Log::open(&log_of(folder), 2)?);
+        folder.note_process(pid, &started)?;
+        let log = Arc::new(Log::open(&folder.log(), 2)?);
         let stdout = child.stdout.take().ok_or_else(|| missing("stdout"))?;
         let stderr = child.stderr.take().ok_or_else(|| missing("stderr"))?;
         let (send, lines) = mpsc::channel(ConsoleLine::MOST_WAITING);

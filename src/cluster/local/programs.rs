@@ -42,7 +42,7 @@ const REDIS_SERVER: About = About {
     name: "redis-server",
     setting: "FENCEPOST_REDIS_SERVER",
     before_version: "v=",
-    least: (6, 2),
+    least: (7, 0),
     package: "redis-server",
 };
 
@@ -90,8 +90,10 @@ impl Program {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
             });
         };
-        let path = match std::env::var_os(about.setting) {
-            Some(set) => PathBuf::from(set),
+        let set = std::env::var_os(about.setting).filter(|set| !set.is_empty());
+        let path = match set {
+            // A node is started in another folder than this one.
+            Some(set) => std::path::absolute(&set).unwrap_or_else(|_| set.into()),
             None => {
                 find_program(about.name).ok_or_else(|| about.missing("it is not on the PATH"))?
             }
@@ -162,7 +164,7 @@ pub struct Found {
 
 impl Found {
     /// Nothing of our environment leaks into it but what the system needs.
-    pub fn command(&self, said: Said, folder: &Path) -> io::Result<Command> {
+    pub fn command(&self, said: Said, root: &Path) -> io::Result<Command> {
         for folder in &said.folders {
             private_folder(folder)?;
         }
@@ -176,7 +178,7 @@ impl Found {
             .env_clear()
             .envs(inherited.collect::<BTreeMap<_, OsString>>())
             .envs(said.environment)
-            .current_dir(folder);
+            .current_dir(root);
         Ok(command)
     }
 

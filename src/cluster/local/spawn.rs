@@ -1,7 +1,5 @@
 //! Children that cannot outlive us, whatever ends us.
 
-use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::Signal;
 use nix::unistd::{Pid, getppid};
 use std::io;
 use std::sync::OnceLock;
@@ -53,7 +51,9 @@ fn make(mut command: Command) -> io::Result<Child> {
     // neither allocates nor takes a lock.
     unsafe {
         command.pre_exec(move || {
-            set_pdeathsig(Signal::SIGKILL)?;
+            // Where there is no such thing, the sweep is all there is.
+            #[cfg(target_os = "linux")]
+            nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
             // We may have ended before it was set.
             match getppid() == parent {
                 true => Ok(()),

@@ -88,7 +88,6 @@ fn is_old(path: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::folder::note_process;
     use super::*;
     use crate::cluster::Owner;
     use std::os::unix::process::CommandExt;
@@ -117,9 +116,13 @@ mod tests {
         let run = run_of_somebody_dead(root.path(), "r1");
         let (mut left, mut strangers) = (sleeper(), sleeper());
         let started = proc_stat::start_time(left.id()).unwrap();
-        note_process(&run.node("a").unwrap(), left.id(), &started).unwrap();
+        let note = |node: &str, pid, started: &str| {
+            let folder = run.node(node).unwrap();
+            folder.note_process(pid, started).unwrap();
+        };
+        note("a", left.id(), &started);
         // The pid is that of a living process, which was started at another time.
-        note_process(&run.node("b").unwrap(), strangers.id(), "1").unwrap();
+        note("b", strangers.id(), "1");
         kill(Pid::from_raw(left.id() as i32), Signal::SIGSTOP).unwrap();
 
         // It is our child here, so somebody has to notice its end.

@@ -34,7 +34,7 @@ fn a_program_that_is_missing_or_too_old_is_named_with_the_remedy() {
             .expect_short_error(2)
             .expect_said(&[
                 says,
-                "redis-server 6.2 or newer",
+                "redis-server 7.0 or newer",
                 "apt-get install redis-server",
             ]);
     }

@@ -79,7 +79,7 @@ fn what_is_kept_stays_until_clean_and_no_process_does() {
     let kept = kept.wait().expect_code(0);
     kept.expect_said(&["data and logs in", "the processes have ended"]);
     assert_eq!(local.processes(), [0u32; 0]);
-    assert!(local.folders()[0].join("redis/log").is_file());
+    assert!(local.folders()[0].join("nodes/redis/log").is_file());
     // Docker is not there, and what is local goes all the same.
     let clean = local.start(&["clean"]).wait().expect_code(69);
     clean.expect_said(&["removed ", "Docker does not answer"]);

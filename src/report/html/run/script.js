@@ -32,6 +32,11 @@ for (const timeline of document.querySelectorAll(".timeline")) {
     const mark = document.getElementById(step.hash.slice(1));
     if (!mark || !timeline.contains(mark)) continue;
     for (const begin of ["mouseenter", "focus"]) step.addEventListener(begin, () => show(mark));
+    step.addEventListener("click", (event) => {
+      event.preventDefault();
+      mark.scrollIntoView({ block: "nearest", inline: "center" });
+      mark.focus({ preventScroll: true });
+    });
     for (const end of ["mouseleave", "blur"]) step.addEventListener(end, () => light(mark, false));
   }
 }
