@@ -13,7 +13,7 @@ use crate::report::junit::{self, Suite};
 use crate::report::summary::Summary;
 use crate::report::tally::Tally;
 use crate::report::terminal;
-use crate::run::{JUNIT, Pace, RunRequest, run_all, write_whole};
+use crate::run::{FolderError, JUNIT, Pace, RunRequest, run_all, write_whole};
 use crate::scenario::{Scenario, Setting};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -94,6 +94,11 @@ impl Harvest {
 
     /// One file for all; each run has its own as well.
     pub fn write_junit(&self, results: &Path) -> Result<PathBuf, Failure> {
+        // Where nothing could run there may be no folder yet.
+        std::fs::create_dir_all(results).map_err(|source| FolderError::Write {
+            path: results.to_owned(),
+            source,
+        })?;
         let path = results.join(JUNIT);
         write_whole(&path, junit::document(&self.suites).as_bytes())?;
         Ok(path)

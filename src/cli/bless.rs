@@ -2,6 +2,7 @@
 
 use super::diff::{CameTo, Comparison, Pair, Side};
 use super::exit::{Exit, Failure};
+use super::format::{Printed, document};
 use super::home::Home;
 use super::output;
 use super::overview::BASELINE;
@@ -12,7 +13,10 @@ use crate::report::recorded::Stable;
 use crate::run::{FolderError, RESULT, write_whole};
 use crate::scenario::{LibraryError, Scenario, Settings};
 use clap::Args;
+use serde::Serialize;
+use serde_json::json;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// Take reviewed runs as the baseline that later ones are compared with
@@ -35,12 +39,23 @@ pub struct Bless {
     /// The folder that names are looked up in, and whose baseline/ is written [default: results/]
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
+    #[command(flatten)]
+    pub printed: Printed,
 }
 
 /// A result that may become the baseline of its scenario.
 struct Candidate {
     scenario: String,
     file: PathBuf,
+}
+
+/// One that has become it.
+#[derive(Serialize)]
+struct Blessed {
+    scenario: String,
+    result: PathBuf,
+    /// How it differs from the baseline before it, where there was one.
+    replaced: Option<String>,
 }
 
 /// Why one may not, and what the command ends with then.
@@ -81,13 +96,19 @@ impl Bless {
             let message = format!("nothing was blessed:\n{}", reasons.join("\n"));
             return Err(Failure::new(worst, message));
         }
-        for candidate in &candidates {
-            output::line(candidate.bless(&results)?)?;
-        }
         if candidates.is_empty() {
             return Err(Failure::usage(
                 "nothing was blessed: there is no run to bless",
             ));
+        }
+        let blessed = candidates.iter().map(|candidate| candidate.bless(&results));
+        let blessed: Vec<Blessed> = blessed.collect::<Result<_, _>>()?;
+        if self.printed.is_json() {
+            document(&json!({ "blessed": blessed }))?;
+            return Ok(Exit::AsExpected);
+        }
+        for one in &blessed {
+            output::line(one)?;
         }
         let shown = results.join(BASELINE);
         output::line(format_args!("{} is to be committed", shown.display()))?;
@@ -214,7 +235,7 @@ fn twice(candidates: &[Candidate]) -> Vec<Refusal> {
 
 impl Candidate {
     /// Copies it, and says what that changes.
-    fn bless(&self, results: &Path) -> Result<String, Failure> {
+    fn bless(&self, results: &Path) -> Result<Blessed, Failure> {
         let folder = results.join(BASELINE).join(&self.scenario);
         let baseline = folder.join(RESULT);
         let before = Comparison::of(
@@ -238,13 +259,25 @@ impl Candidate {
             .file
             .canonicalize()
             .unwrap_or_else(|_| self.file.clone());
-        let words = match &before.came_to {
-            CameTo::OnlyNew => "the first baseline".to_owned(),
-            CameTo::Compared(difference) => format!("replaced: {}", difference.headline()),
-            CameTo::NotComparable(reasons) => {
-                format!("replaced what was none: {}", reasons.join("; "))
-            }
+        let replaced = match &before.came_to {
+            CameTo::OnlyNew => None,
+            CameTo::Compared(difference) => Some(difference.headline()),
+            CameTo::NotComparable(reasons) => Some(reasons.join("; ")),
         };
-        Ok(format!("{}: {} ({words})", self.scenario, file.display()))
+        Ok(Blessed {
+            scenario: self.scenario.clone(),
+            result: file,
+            replaced,
+        })
+    }
+}
+
+impl fmt::Display for Blessed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} ", self.scenario, self.result.display())?;
+        match &self.replaced {
+            None => f.write_str("(the first baseline)"),
+            Some(words) => write!(f, "(replaced: {words})"),
+        }
     }
 }

@@ -4,14 +4,14 @@ use super::exit::Failure;
 use super::recorded::read_result;
 use crate::report::index::{self, History, Run, Seen};
 use crate::report::recorded::Recorded;
-use crate::run::{RESULT, SCENARIO, write_whole};
+use crate::run::{REPORT, RESULT, SCENARIO, write_whole};
 use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 pub const BASELINE: &str = "baseline";
 const INDEX: &str = "index.html";
-const REPORT: &str = "report.html";
 
 /// Of a scenario that was run thousands of times, the newest are enough to see how it goes.
 const MOST_RUNS: usize = 200;
@@ -40,15 +40,16 @@ fn histories(results: &Path) -> Result<Vec<History>, Failure> {
     // Without a baseline there is nothing to compare with, and that is all.
     let blessed = self::folders(&baseline).unwrap_or_default();
     let names = folders.into_iter().filter(|name| name != BASELINE);
-    let names: BTreeSet<String> = names.chain(blessed).collect();
+    let names: BTreeSet<OsString> = names.chain(blessed).collect();
     Ok(names
         .into_iter()
         .map(|name| history(results, name))
         .collect())
 }
 
-fn history(results: &Path, scenario: String) -> History {
+fn history(results: &Path, scenario: OsString) -> History {
     let folder = results.join(&scenario);
+    let called = scenario.to_string_lossy().into_owned();
     let mut names = folders(&folder).unwrap_or_default();
     // By time, which is what the names begin with.
     names.sort();
@@ -61,8 +62,8 @@ fn history(results: &Path, scenario: String) -> History {
         let link = [&scenario, &name].map(|part| encoded(part)).join("/");
         Run {
             link: format!("{link}/{}", file.unwrap_or_default()),
-            seen: seen(&place, &scenario),
-            name,
+            seen: seen(&place, &called),
+            name: name.to_string_lossy().into_owned(),
         }
     });
     let runs = runs.collect();
@@ -70,8 +71,8 @@ fn history(results: &Path, scenario: String) -> History {
     History {
         runs,
         older,
-        baseline: baseline.is_dir().then(|| seen(&baseline, &scenario)),
-        scenario,
+        baseline: baseline.is_dir().then(|| seen(&baseline, &called)),
+        scenario: called,
     }
 }
 
@@ -98,12 +99,13 @@ fn seen(folder: &Path, scenario: &str) -> Result<Seen, String> {
 }
 
 /// The names of what is a folder here, and neither a link (`latest`) nor hidden.
-fn folders(folder: &Path) -> std::io::Result<Vec<String>> {
+fn folders(folder: &Path) -> std::io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if entry.file_type()?.is_dir() && !name.starts_with('.') {
+        let name = entry.file_name();
+        let is_hidden = name.as_encoded_bytes().starts_with(b".");
+        if entry.file_type()?.is_dir() && !is_hidden {
             names.push(name);
         }
     }
@@ -111,13 +113,14 @@ fn folders(folder: &Path) -> std::io::Result<Vec<String>> {
 }
 
 /// A name as a part of a link.
-fn encoded(name: &str) -> String {
+fn encoded(name: &OsStr) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let part = |byte: u8| match plain(byte) {
         true => char::from(byte).to_string(),
         false => format!("%{byte:02X}"),
     };
-    name.bytes().map(part).collect()
+    let bytes = name.as_encoded_bytes().iter();
+    bytes.map(|byte| part(*byte)).collect()
 }
 
 #[cfg(test)]
@@ -126,8 +129,14 @@ mod tests {
 
     #[test]
     fn a_name_cannot_lead_elsewhere() {
-        assert_eq!(encoded("20261116T014205.123Z-1"), "20261116T014205.123Z-1");
-        assert_eq!(encoded("javascript:x"), "javascript%3Ax");
-        assert_eq!(encoded("a b?#ü"), "a%20b%3F%23%C3%BC");
+        let names = ["20261116T014205.123Z-1", "javascript:x", "a b?#ü"];
+        assert_eq!(
+            names.map(|name| encoded(OsStr::new(name))),
+            [
+                "20261116T014205.123Z-1",
+                "javascript%3Ax",
+                "a%20b%3F%23%C3%BC"
+            ]
+        );
     }
 }

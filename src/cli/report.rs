@@ -1,8 +1,10 @@
 use super::exit::{Exit, Failure};
+use super::format::{Printed, document};
 use super::recorded::judge_again;
 use super::{output, overview};
 use crate::run::write_page;
 use clap::Args;
+use serde_json::json;
 use std::path::{Path, PathBuf};
 
 /// Make the page of a run, or the overview of all
@@ -17,6 +19,8 @@ pub struct Report {
     /// Make DIR/index.html instead: every scenario, its verdicts so far, a link to each run
     #[arg(long, value_name = "DIR", conflicts_with = "run")]
     index: Option<PathBuf>,
+    #[command(flatten)]
+    pub printed: Printed,
 }
 
 impl Report {
@@ -25,7 +29,10 @@ impl Report {
             Some(results) => overview::write(results)?,
             None => page(&self.run.unwrap_or_default())?,
         };
-        output::line(made.display())?;
+        match self.printed.is_json() {
+            true => document(&json!({ "written": made }))?,
+            false => output::line(made.display())?,
+        }
         // Made is made, whatever the verdict on it says: `check` is there to exit by that.
         Ok(Exit::AsExpected)
     }
@@ -34,5 +41,7 @@ impl Report {
 fn page(run: &Path) -> Result<PathBuf, Failure> {
     let judged = judge_again(run)?;
     let early = judged.ended_early();
-    write_page(&judged.run, &judged.scenario, early).map_err(Failure::harness)
+    let seed = judged.recorded.as_ref().map(|result| result.stable.seed);
+    let page = write_page(&judged.run, &judged.scenario, seed, early);
+    page.map_err(Failure::harness)
 }

@@ -2,7 +2,6 @@ use super::batch::{Batch, Harvest, Manner};
 use super::exit::{Exit, Failure};
 use super::format::Printed;
 use super::home::Home;
-use super::output;
 use crate::scenario::{Scenario, Settings};
 use crate::yaml::suggestion;
 use clap::Args;
@@ -58,17 +57,11 @@ impl Run {
         let ended = batch.run(&mut harvest).await;
         // Also of runs that an error cut short: CI wants to know about those before all others.
         let told = self.tell_ci(&home, &harvest, scenarios.len(), ended.as_ref().err());
-        let verdict = harvest.tally.worst();
-        match ended.and(told) {
-            Ok(()) if self.printed.is_json() => harvest.document.print(verdict)?,
-            Err(failure) if self.printed.is_json() => {
-                harvest.document.print_failure(&failure)?;
-                output::complain(format_args!("error: {failure}"));
-                return Ok(failure.exit);
-            }
-            ended => ended?,
+        let ended = ended.and(told).map(|()| harvest.tally.worst());
+        match self.printed.is_json() {
+            true => harvest.document.print(ended),
+            false => Ok(ended?.into()),
         }
-        Ok(verdict.into())
     }
 
     fn tell_ci(
@@ -78,12 +71,12 @@ impl Run {
         scenarios: usize,
         error: Option<&Failure>,
     ) -> Result<(), Failure> {
-        if self.manner.are_many(scenarios) {
-            harvest.write_junit(&self.manner.results(home))?;
-        }
         if let Some(file) = &self.summary {
             let errors: Vec<String> = error.iter().map(ToString::to_string).collect();
             append(file, &harvest.summary.page(&errors, &[]))?;
+        }
+        if self.manner.are_many(scenarios) {
+            harvest.write_junit(&self.manner.results(home))?;
         }
         Ok(())
     }

@@ -1,5 +1,6 @@
-use super::exit::Failure;
+use super::exit::{Exit, Failure};
 use super::format::document;
+use super::output;
 use crate::model::{Outcome, RunRecord};
 use crate::report::json;
 use crate::report::tally::Tally;
@@ -9,7 +10,7 @@ use serde_json::{Map, Value, json};
 #[derive(Default)]
 pub struct RunsDocument {
     runs: Vec<Value>,
-    tally: Option<Value>,
+    beside: Map<String, Value>,
 }
 
 impl RunsDocument {
@@ -23,21 +24,32 @@ impl RunsDocument {
 
     /// How often each outcome came.
     pub fn count(&mut self, tally: &Tally) {
-        self.tally = Some(json!(tally));
+        self.note("tally", json!(tally));
     }
 
-    pub fn print(self, verdict: Outcome) -> Result<(), Failure> {
-        self.with(json!({ "verdict": verdict }))
+    /// Something that was found out about all of them.
+    pub fn note(&mut self, name: &str, value: Value) {
+        self.beside.insert(name.to_owned(), value);
     }
 
-    /// With the runs that were over before it came to that.
-    pub fn print_failure(self, failure: &Failure) -> Result<(), Failure> {
-        self.with(failure.document())
+    /// With the verdict; or with what went wrong, and the runs that were over before it came to that.
+    pub fn print(self, ended: Result<Outcome, Failure>) -> Result<Exit, Failure> {
+        match ended {
+            Ok(verdict) => {
+                self.with(json!({ "verdict": verdict }))?;
+                Ok(verdict.into())
+            }
+            Err(failure) => {
+                self.with(failure.document())?;
+                output::complain(format_args!("error: {failure}"));
+                Ok(failure.exit)
+            }
+        }
     }
 
     fn with(self, about: Value) -> Result<(), Failure> {
         let mut all = Map::from_iter([("runs".to_owned(), json!(self.runs))]);
-        all.extend(self.tally.map(|tally| ("tally".to_owned(), tally)));
+        all.extend(self.beside);
         all.extend(
             about
                 .as_object()

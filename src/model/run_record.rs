@@ -62,6 +62,15 @@ pub struct CaseNotes {
     pub load: Option<LoadRecord>,
 }
 
+impl CaseNotes {
+    /// Locks that only live and die are never written with.
+    pub fn is_without_writes(&self) -> bool {
+        self.load
+            .as_ref()
+            .is_some_and(|load| load.keyspace.is_some())
+    }
+}
+
 impl RunRecord {
     /// Whether there is a folder with what it left behind.
     pub fn began(&self) -> bool {

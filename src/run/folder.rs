@@ -10,6 +10,7 @@ use std::time::SystemTime;
 pub const SCENARIO: &str = "scenario.yml";
 pub const RESULT: &str = "result.json";
 pub const JUNIT: &str = "junit.xml";
+pub const REPORT: &str = "report.html";
 
 #[derive(Debug, thiserror::Error)]
 pub enum FolderError {

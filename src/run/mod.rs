@@ -32,7 +32,7 @@ mod through_faults;
 mod time_stamp;
 mod workers;
 
-pub use folder::{FolderError, JUNIT, RESULT, RunFolder, SCENARIO, to_json, write_whole};
+pub use folder::{FolderError, JUNIT, REPORT, RESULT, RunFolder, SCENARIO, to_json, write_whole};
 pub use judge::judge_run;
 pub use load::{LocalRequest, ServerAddresses, run_local};
 pub use many::{Pace, run_all};

@@ -75,7 +75,8 @@ impl OpenRun {
             if let Err(error) = write_plots(&self.record) {
                 progress.say(&format!("no plots: {error}"));
             }
-            if let Err(error) = write_page(&self.record, &self.scenario, None) {
+            let seed = Some(self.record.seed);
+            if let Err(error) = write_page(&self.record, &self.scenario, seed, None) {
                 progress.say(&format!("no page: {error}"));
             }
         }
@@ -100,8 +101,8 @@ mod tests {
     use crate::model::{
         CaseNotes, CaseVerdict, ContendStep, Fence, Judgement, LoadRecord, Outcome, Queued,
     };
+    use crate::run::REPORT;
     use crate::run::heard::Heard;
-    use crate::run::page::PAGE;
     use crate::scenario::{Settings, Surroundings};
 
     fn ran(name: &str) -> CaseResult {
@@ -171,11 +172,11 @@ mod tests {
             written(&run)["stable"]["unfinished"],
             serde_json::json!(["a"])
         );
-        assert!(!run.folder.path.join(PAGE).exists());
+        assert!(!run.folder.path.join(REPORT).exists());
         run.add(ran("a"), &heard).unwrap();
         assert_eq!(names(&run), ["c", "a", "b"]);
         assert!(run.is_over());
-        assert!(run.folder.path.join(PAGE).is_file());
+        assert!(run.folder.path.join(REPORT).is_file());
         assert!(heard.lines().is_empty());
     }
 
@@ -184,7 +185,7 @@ mod tests {
         let results = tempfile::tempdir().unwrap();
         let mut run = begun(results.path(), &["a"]);
         let heard = Heard::default();
-        std::fs::create_dir(run.folder.path.join(PAGE)).unwrap();
+        std::fs::create_dir(run.folder.path.join(REPORT)).unwrap();
         run.add(ran("a"), &heard).unwrap();
         assert_eq!(written(&run)["stable"]["unfinished"], serde_json::json!([]));
         let said = heard.lines();

@@ -1,7 +1,7 @@
 //! `report.html`, the page of a run, from what the run recorded.
 
 use super::evidence::ACCEPTED;
-use super::folder::{FolderError, write_whole};
+use super::folder::{FolderError, REPORT, write_whole};
 use super::load::draw_plots;
 use super::recorded::read_case;
 use crate::checker;
@@ -11,13 +11,13 @@ use crate::scenario::Scenario;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-pub const PAGE: &str = "report.html";
-
-/// Writes the page into the folder of its run, and says where it is. `ended_early`
-/// says why the run has no whole result, where it has none.
+/// Writes the page into the folder of its run, and says where it is. The seed is
+/// not known of a run that left no result at all; `ended_early` says why it has no
+/// whole one, where it has none.
 pub fn write_page(
     run: &RunRecord,
     scenario: &Scenario,
+    seed: Option<u64>,
     ended_early: Option<String>,
 ) -> Result<PathBuf, FolderError> {
     let mut evidence = BTreeMap::new();
@@ -37,9 +37,10 @@ pub fn write_page(
         evidence: &evidence,
         plots: &draw_plots(run),
         only: only(run, scenario),
+        seed,
         ended_early,
     });
-    let path = run.folder.join(PAGE);
+    let path = run.folder.join(REPORT);
     write_whole(&path, text.as_bytes())?;
     Ok(path)
 }

@@ -39,10 +39,7 @@ pub fn read_case(folder: &Path) -> Result<(CaseRecord, CaseNotes), FolderError> 
         resource: notes.resource.clone(),
         refusals_counted: notes.stale_rejections_metric,
         settled: notes.settled,
-        without_writes: notes
-            .load
-            .as_ref()
-            .is_some_and(|load| load.keyspace.is_some()),
+        without_writes: notes.is_without_writes(),
         gaps,
     };
     Ok((record, notes))

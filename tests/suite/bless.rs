@@ -120,3 +120,22 @@ fn among_all_latest_runs_those_of_no_scenario_are_left_out() {
         .expect_code(64)
         .expect_said(&["has no results"]);
 }
+
+#[test]
+fn a_program_is_told_what_was_blessed() {
+    let results = Results::new();
+    let run = results.run(SCENARIO, &of("good"));
+    let told = || -> Value {
+        let ended = bless(&results, &["--format", "json"]).expect_code(0);
+        serde_json::from_str(&ended.stdout).expect("JSON")
+    };
+    let file = run.join("result.json").canonicalize().expect("it is there");
+    let first = json!({ "scenario": SCENARIO, "result": file, "replaced": null });
+    assert_eq!(told(), json!({ "blessed": [first] }));
+    let again = told();
+    let words = again["blessed"][0]["replaced"].as_str();
+    assert_eq!(
+        words,
+        Some("the same verdicts; measurements: 0 of 24 beyond the noise")
+    );
+}

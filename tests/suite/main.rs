@@ -26,6 +26,7 @@ mod mishaps;
 mod mutants;
 mod nightly;
 mod overview;
+mod page;
 mod pause_gt_ttl;
 mod playground;
 mod proxies;

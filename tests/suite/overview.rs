@@ -1,8 +1,12 @@
 //! `report --index`: the overview of a folder of results, good ones and broken ones.
 
+mod browser;
+
 use crate::support::*;
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 const NIGHTS: [&str; 3] = [
@@ -73,7 +77,7 @@ fn every_run_is_a_mark_that_says_what_its_result_says() {
     expect(
         &page,
         &[
-            "Of 1 scenarios, 1 are as expected. The newest run began at 2026-11-15 02:00:00 UTC.",
+            "1 of 1 scenarios as expected. The newest run began at 2026-11-15 02:00:00 UTC.",
             "data-scenario=\"pause-gt-ttl\" data-verdict=\"as_expected\"",
             "with the defect resource-ignores-token",
             "Measurements over the last 2 runs",
@@ -180,6 +184,18 @@ fn a_folder_that_has_no_runs_or_is_not_there_is_wrong_usage() {
 }
 
 #[test]
+fn a_name_that_is_no_text_hides_nothing() {
+    let results = Results::new();
+    let folder = Path::new(results.path()).join(OsStr::from_bytes(b"pause\xff"));
+    fs::create_dir_all(folder.join(NIGHTS[0])).expect("a folder");
+    let file = folder.join(NIGHTS[0]).join("result.json");
+    fs::write(file, good().to_string()).expect("a file");
+    let page = index(&results);
+    let link = format!("href=\"pause%FF/{}/result.json\"", NIGHTS[0]);
+    expect(&page, &["it is a run of pause-gt-ttl", &link]);
+}
+
+#[test]
 fn thousands_of_runs_are_still_a_page() {
     let results = Results::new();
     let text = good();
@@ -195,7 +211,7 @@ fn thousands_of_runs_are_still_a_page() {
     expect(
         &page,
         &[
-            "200 older",
+            "210 older",
             "30 older runs are in the folder and not listed",
         ],
     );

@@ -4,7 +4,7 @@ mod sides;
 mod told;
 
 pub use sides::{Pair, Side};
-pub use told::markdown;
+pub use told::{comparisons, markdown};
 
 use super::exit::{Exit, Failure};
 use super::format::Format;

@@ -33,8 +33,12 @@ pub fn markdown<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>, all: 
     told.collect::<Vec<String>>().join("\n")
 }
 
-pub fn json(comparisons: &[Comparison]) -> String {
-    let told = comparisons.iter().map(|comparison| {
+pub fn json(all: &[Comparison]) -> String {
+    format!("{:#}\n", json!({ "comparisons": comparisons(all) }))
+}
+
+pub fn comparisons(all: &[Comparison]) -> Value {
+    let told = all.iter().map(|comparison| {
         let [old, new] = [&comparison.pair.old, &comparison.pair.new];
         let mut told = json!({ "old": old, "new": new });
         match &comparison.came_to {
@@ -44,8 +48,7 @@ pub fn json(comparisons: &[Comparison]) -> String {
         }
         told
     });
-    let told: Vec<Value> = told.collect();
-    format!("{:#}\n", json!({ "comparisons": told }))
+    told.collect()
 }
 
 fn shown(path: &Option<PathBuf>) -> String {

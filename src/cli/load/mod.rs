@@ -46,7 +46,7 @@ pub async fn run(request: &LocalRequest<'_>, printed: &Printed) -> Result<Exit, 
         true => {
             let mut document = RunsDocument::default();
             document.add(&run);
-            document.print(run.verdict())?;
+            document.print(Ok(run.verdict()))?;
         }
         false => output::print(terminal::screen(&run, &progress::look(false)))?,
     }

@@ -2,7 +2,7 @@
 
 use super::human::{in_one_run_only, measured_words, shown, words};
 use super::{Change, Difference};
-use crate::report::markup::cell;
+use crate::report::markup::{cell, escaped};
 use std::fmt::Write;
 
 pub fn page(difference: &Difference, all: bool) -> String {
@@ -44,6 +44,13 @@ pub fn page(difference: &Difference, all: bool) -> String {
     }
     text += &changes("Not the same environment", &difference.environment);
     text
+}
+
+/// One that is there for whoever wants to see it: a line, and the rest behind it.
+pub fn folded(difference: &Difference) -> String {
+    let title = format!("{}: {}", difference.scenario, difference.headline());
+    let (title, page) = (escaped(&title), page(difference, false));
+    format!("<details><summary>{title}</summary>\n\n{page}\n</details>\n")
 }
 
 fn changes(title: &str, changes: &[Change]) -> String {

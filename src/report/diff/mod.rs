@@ -6,7 +6,7 @@ mod markdown;
 mod measured;
 
 pub use human::screen;
-pub use markdown::page;
+pub use markdown::{folded, page};
 pub use measured::{DEFAULT_RATIO, Measured, numbers};
 
 use super::recorded::{Case, Recorded};

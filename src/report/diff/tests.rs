@@ -1,4 +1,4 @@
-use super::{Change, Difference, Standing, compare, page, screen};
+use super::{Change, Difference, Standing, compare, folded, page, screen};
 use crate::model::{CaseResult, Outcome, RunRecord};
 use crate::report::json::result;
 use crate::report::look::Look;
@@ -252,4 +252,31 @@ fn narrow_and_markdown_hold_the_same() {
     assert!(page.contains(row), "{page}");
     let all = Look { all: true, ..PLAIN };
     assert!(screen(&difference, &all).lines().count() > wide.lines().count() + 50);
+}
+
+#[test]
+fn a_headline_says_which_verdicts_changed_and_a_new_kernel_alone_is_none() {
+    let good = plain(&[("fenced", Outcome::AsExpected)]);
+    let bad = plain(&[("fenced", Outcome::NotAsExpected)]);
+    assert_eq!(
+        between(&good, &bad).headline(),
+        "a verdict changed (fenced as expected -> not as expected); measurements: 0 of 0 beyond the noise"
+    );
+    let mut elsewhere = plain(&[("fenced", Outcome::AsExpected)]);
+    elsewhere
+        .environment
+        .insert("kernel".to_owned(), "7".to_owned());
+    let difference = between(&good, &elsewhere);
+    assert_eq!(difference.environment.len(), 1);
+    assert!(!difference.is_worth_reading());
+    assert!(between(&good, &bad).is_worth_reading());
+    let slower = load(|case| {
+        let load = case.notes.load.as_mut().expect("a load");
+        load.steps[0].throughput_per_s /= 3.0;
+    });
+    assert!(slower.is_worth_reading());
+    let text = folded(&slower);
+    let title = "<details><summary>contention: the same verdicts; measurements: 1 of ";
+    assert!(text.starts_with(title), "{text}");
+    assert!(text.contains("\n\n### contention"), "{text}");
 }

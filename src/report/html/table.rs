@@ -22,6 +22,14 @@ impl Cell {
         }
     }
 
+    /// Whole sentences need some width, however narrow the page is.
+    pub fn prose(inner: String) -> Cell {
+        Cell {
+            opened: opened("td", &[("class", &"prose")]),
+            inner,
+        }
+    }
+
     pub fn markup(inner: String) -> Cell {
         Cell {
             opened: "<td".to_owned(),

@@ -75,9 +75,9 @@ fn lead(histories: &[History]) -> String {
         newest().filter(is_it).count()
     };
     let mut words = format!(
-        "Of {} scenarios, {} are as expected",
+        "{} of {} scenarios as expected",
+        count(Outcome::AsExpected),
         histories.len(),
-        count(Outcome::AsExpected)
     );
     let unreadable = newest().filter(|run| run.seen.is_err()).count();
     let without = histories.len() - newest().count();
@@ -109,7 +109,8 @@ fn row(history: &History) -> String {
     let newest = history.newest();
     let verdict = newest.map_or("none", |run| look(&run.seen).name);
     let cases = newest.and_then(|run| run.seen.as_ref().ok());
-    let cases = cases.map(Seen::cases_as_expected).unwrap_or_default();
+    let cases = cases.map(Seen::cases_as_expected);
+    let cases = cases.unwrap_or_else(|| "<span class=\"faint\">unknown</span>".to_owned());
     format!(
         "<tr data-scenario=\"{name}\" data-verdict=\"{verdict}\"><th scope=\"row\"><a href=\"#{anchor}\">{name}</a></th>\
          <td>{}</td><td data-head=\"baseline\">{}</td><td data-head=\"cases as expected\">{cases}</td><td>{}</td></tr>\n",
@@ -186,6 +187,10 @@ fn complaints(history: &History) -> String {
 fn cases(history: &History) -> String {
     let mut runs = history.runs.iter().rev();
     let newest = runs.find_map(|run| run.seen.as_ref().ok());
+    let called = match history.newest() {
+        Some(Run { seen: Err(_), .. }) => "newest run that can be read",
+        _ => "newest run",
+    };
     let baseline = history
         .baseline
         .as_ref()
@@ -196,7 +201,9 @@ fn cases(history: &History) -> String {
     if names.is_empty() {
         return String::new();
     }
-    let mut text = "<div class=\"wide\"><table><thead><tr><th>case</th><th>newest run</th><th>baseline</th></tr></thead>\n<tbody>\n".to_owned();
+    let mut text = format!(
+        "<div class=\"wide\"><table><thead><tr><th>case</th><th>{called}</th><th>baseline</th></tr></thead>\n<tbody>\n"
+    );
     for name in names {
         let (new, old) = (standing(newest, name), standing(baseline, name));
         let name = escaped(name);

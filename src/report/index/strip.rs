@@ -4,8 +4,8 @@ use super::when::when;
 use super::{History, Run, look};
 use crate::report::markup::escaped;
 
-/// More would not be told apart.
-const SHOWN: usize = 30;
+/// As many as fit into a line of the table.
+const SHOWN: usize = 20;
 
 pub fn strip(history: &History) -> String {
     let hidden = history.runs.len().saturating_sub(SHOWN);

@@ -26,11 +26,14 @@ pub fn section(
         ("data-verdict", &name(outcome)),
     ];
     let mut text = opened("section", &attributes) + ">\n";
+    let fence = match case.notes.is_without_writes() {
+        true => String::new(),
+        false => format!(" <small>fence {}</small>", case.fence),
+    };
     text += &format!(
-        "<h2>{} {} <small>fence {}</small></h2>\n",
+        "<h2>{} {}{fence}</h2>\n",
         escaped(&case.name),
-        badge(outcome),
-        case.fence
+        badge(outcome)
     );
     text += &doubts(case);
     text += &tables::expectations(case);

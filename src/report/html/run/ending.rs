@@ -4,6 +4,7 @@ use super::RunPage;
 use crate::report::html::table::{Cell, table};
 use crate::report::json;
 use crate::report::markup::{element, escaped};
+use std::collections::BTreeSet;
 
 /// The remark that a command leaves in the scenario that it writes from its options.
 const WRITTEN_BY: &str = "# Written by: ";
@@ -45,23 +46,22 @@ fn environment(page: &RunPage<'_>) -> String {
     table(&["what", ""], rows.collect(), MOST_ROWS, "result.json")
 }
 
+/// Phases of all cases beside each other; one that a case did not have is not 0.
 fn phases(page: &RunPage<'_>) -> String {
-    let rows = page.run.cases.iter().flat_map(|case| {
-        let measured = case.notes.measurements.iter();
-        measured.map(|(name, value)| {
-            vec![
-                Cell::words(&case.name),
-                Cell::words(name.trim_end_matches("_ms").replace('_', " ")),
-                Cell::number(format!("{value} ms")),
-            ]
-        })
+    let cases = &page.run.cases;
+    let names = cases.iter().flat_map(|case| case.notes.measurements.keys());
+    let names: BTreeSet<&String> = names.collect();
+    let rows = names.into_iter().map(|name| {
+        let shown = name.trim_end_matches("_ms").replace('_', " ");
+        let times = cases.iter().map(|case| {
+            let measured = case.notes.measurements.get(name);
+            Cell::number(measured.map_or("–".to_owned(), |ms| format!("{ms} ms")))
+        });
+        std::iter::once(Cell::name(shown)).chain(times).collect()
     });
-    table(
-        &["case", "phase", ""],
-        rows.collect(),
-        MOST_ROWS,
-        "result.json",
-    )
+    let heads = cases.iter().map(|case| case.name.as_str());
+    let heads: Vec<&str> = std::iter::once("").chain(heads).collect();
+    table(&heads, rows.collect(), MOST_ROWS, "result.json")
 }
 
 fn code(text: &str) -> String {
@@ -75,11 +75,8 @@ fn command(page: &RunPage<'_>) -> String {
     if let Some(typed) = first_line.and_then(|line| line.strip_prefix(WRITTEN_BY)) {
         return typed.to_owned();
     }
-    let mut words = vec![
-        "fencepost run".to_owned(),
-        in_a_shell(&run.scenario),
-        format!("--seed {}", run.seed),
-    ];
+    let mut words = vec!["fencepost run".to_owned(), in_a_shell(&run.scenario)];
+    words.extend(page.seed.map(|seed| format!("--seed {seed}")));
     words.extend(page.only.map(|case| format!("--case {}", in_a_shell(case))));
     let settings = run.settings.iter();
     words.extend(settings.map(|setting| format!("--set {}", in_a_shell(setting))));

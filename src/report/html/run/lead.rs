@@ -18,7 +18,9 @@ pub fn lead(page: &RunPage<'_>) -> String {
     );
     text += &warnings(page);
     text += &sentence(run);
-    text += &element("p", &[("class", &"faint")], &escaped(page.about));
+    if !page.about.is_empty() {
+        text += &element("p", &[("class", &"faint")], &escaped(page.about));
+    }
     text + "\n</header>\n"
 }
 
@@ -46,8 +48,7 @@ fn sentence(run: &RunRecord) -> String {
 /// What happened in one case: the end of its story, and how much of that there was.
 fn clause(case: &CaseResult) -> String {
     let judgement = &case.judgement;
-    let is_keyspace = |load: &crate::model::LoadRecord| load.keyspace.is_some();
-    let is_without_writes = case.notes.load.as_ref().is_some_and(is_keyspace);
+    let is_without_writes = case.notes.is_without_writes();
     let conditions = match (is_without_writes, case.fence) {
         (true, _) => format!("In {}", case.name),
         (false, Fence::On) => format!("With fencing ({})", case.name),

@@ -10,8 +10,9 @@ for (const timeline of document.querySelectorAll(".timeline")) {
   const lanes = timeline.querySelector(".lanes");
   const first = timeline.querySelector(".a-pair, .rejected-write");
   if (first) {
-    const far = first.getBoundingClientRect().left - lanes.getBoundingClientRect().left;
-    lanes.scrollLeft = far - lanes.clientWidth / 2;
+    const box = first.querySelector(".pair, .rejected").getBoundingClientRect();
+    const middle = box.left + box.width / 2 - lanes.getBoundingClientRect().left;
+    lanes.scrollLeft = middle - lanes.clientWidth / 2;
   }
   const light = (mark, on) => {
     mark.classList.toggle("lit", on);

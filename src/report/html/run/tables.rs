@@ -85,7 +85,7 @@ pub fn violations(case: &CaseResult) -> String {
                     .against
                     .map_or(String::new(), |row| row.to_string()),
             ),
-            Cell::words(&violation.detail),
+            Cell::prose(escaped(&violation.detail)),
         ]
     });
     let heads = ["violation", "key", "row", "against", "what broke the rule"];
@@ -109,7 +109,7 @@ pub fn faults(case: &CaseResult) -> String {
             at(Some(span.requested_ns)),
             at(span.observed_ns),
             Cell::number(end.map_or("–".to_owned(), |ns| seconds(case, ns) + healed)),
-            Cell::markup(proof),
+            Cell::prose(proof),
         ]
     });
     let heads = [

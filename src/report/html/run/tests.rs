@@ -1,1 +1,259 @@
+use super::{CaseEvidence, RunPage, page};
+use crate::model::*;
+use crate::report::made_up;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 
+macro_rules! corpus {
+    ($name:literal) => {
+        rows(include_str!(concat!(
+            "../../../../tests/corpus/pause-gt-ttl-unfenced/",
+            $name
+        )))
+    };
+}
+
+fn rows<T: DeserializeOwned>(text: &str) -> Vec<T> {
+    let rows = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    rows.collect()
+}
+
+fn evidence() -> CaseEvidence {
+    let record = CaseRecord {
+        workers: vec!["a".to_owned(), "b".to_owned()],
+        history: corpus!("history.jsonl"),
+        log: corpus!("accepted.jsonl"),
+        faults: corpus!("faults.jsonl"),
+        locks: corpus!("locks.jsonl"),
+        ..CaseRecord::default()
+    };
+    let held = record.history.iter().filter_map(|event| match &event.kind {
+        EventKind::Acquired {
+            key, token, owner, ..
+        } => Some(Held {
+            worker: event.worker.clone(),
+            key: key.clone(),
+            token: *token,
+            owner: owner.clone(),
+            from_ns: event.at_ns,
+            to_ns: event.at_ns + 1_000_000_000,
+            ended: true,
+        }),
+        _ => None,
+    });
+    let held = held.collect();
+    CaseEvidence { record, held }
+}
+
+fn case(evidence: &CaseEvidence) -> CaseResult {
+    let log = &evidence.record.log;
+    let mut case = made_up::case("unfenced", None);
+    case.fence = Fence::Off;
+    case.faults = evidence.record.faults.clone();
+    case.judgement.violations.push(Violation {
+        kind: ViolationKind::StaleAccept,
+        key: log[1].key.clone(),
+        row: log[1].seq,
+        against: Some(log[0].seq),
+        detail: "a wrote with token 17 after 18".to_owned(),
+    });
+    let step = |at_ns, kind, concrete: &str| StoryStep {
+        at_ns,
+        kind,
+        symbolic: String::new(),
+        concrete: concrete.to_owned(),
+    };
+    case.judgement.stories.push(Story {
+        key: log[1].key.clone(),
+        row: log[1].seq,
+        kinds: vec![ViolationKind::StaleAccept],
+        steps: vec![
+            step(evidence.held[0].from_ns, StepKind::Grant, "a is granted it"),
+            step(log[0].at_ns, StepKind::Write, "b's write is accepted"),
+            step(log[1].at_ns, StepKind::Write, "a's write is accepted"),
+        ],
+    });
+    case
+}
+
+fn shown(run: &RunRecord, evidence: BTreeMap<String, CaseEvidence>) -> String {
+    page(&RunPage {
+        run,
+        about: "what it is about",
+        scenario: "name: contention\n",
+        evidence: &evidence,
+        plots: &[],
+        only: None,
+        seed: Some(run.seed),
+        ended_early: None,
+    })
+}
+
+fn with_evidence() -> (RunRecord, BTreeMap<String, CaseEvidence>) {
+    let evidence = evidence();
+    let run = made_up::run(vec![case(&evidence)]);
+    (run, BTreeMap::from([("unfenced".to_owned(), evidence)]))
+}
+
+#[test]
+fn the_sentence_is_made_from_the_record() {
+    let (mut run, evidence) = with_evidence();
+    run.cases[0].verdict.outcome = Outcome::NotAsExpected;
+    run.cases[0].verdict.findings.push(Finding {
+        what: "accepted_writers".to_owned(),
+        expected: "3".to_owned(),
+        held: false,
+        found: Found::Count(2),
+        outcome: Outcome::NotAsExpected,
+    });
+    let text = shown(&run, evidence);
+    let sentence = "contention: not as expected. Without fencing (unfenced), a's write is accepted \
+                    (1 violation), accepted writers 2 where 3 was expected.";
+    assert!(text.contains(sentence), "{text}");
+}
+
+#[test]
+fn every_step_of_a_story_leads_to_its_mark() {
+    let (run, evidence) = with_evidence();
+    let text = shown(&run, evidence);
+    let mut links = text.split("<a href=\"#").skip(1);
+    for about in [
+        "a holds account-42",
+        "accepts b's write",
+        "accepts a's write",
+    ] {
+        let id = links.next().and_then(|link| link.split('"').next());
+        let id = id.expect("a link");
+        let mark = text.split(&format!("id=\"{id}\"")).nth(1);
+        let mark = mark.expect("a mark").split("</title>").next();
+        assert!(mark.is_some_and(|mark| mark.contains(about)), "{mark:?}");
+    }
+}
+
+#[test]
+fn a_drawing_is_bounded_and_says_what_it_leaves_out() {
+    let (mut run, mut all) = with_evidence();
+    let evidence = all.get_mut("unfenced").unwrap();
+    let event = evidence.record.history[0].clone();
+    let many = (0..200_000).map(|n| Event {
+        at_ns: n * 10_000,
+        ..event.clone()
+    });
+    evidence.record.history.extend(many);
+    let all_rows = evidence.record.history.len()
+        + evidence.record.log.len()
+        + evidence.record.locks.len()
+        + evidence.record.faults.len();
+    run.cases[0].judgement.violations[0].detail = "long ".repeat(50);
+    let text = shown(&run, all);
+    assert!(text.len() < 400_000, "{} bytes", text.len());
+    assert!(text.contains("class=\"mark a-pair\""), "the pair is drawn");
+    let said = text.split(" rows are drawn, ").nth(1).expect("it is said");
+    let left_out: usize = said.split(' ').next().unwrap().parse().unwrap();
+    assert!((199_000..all_rows).contains(&left_out), "{left_out}");
+}
+
+#[test]
+fn no_name_becomes_markup() {
+    let hostile = "\"><script>x</script>'&";
+    let (mut run, mut all) = with_evidence();
+    run.scenario = hostile.to_owned();
+    run.settings = vec![hostile.to_owned()];
+    run.mutant = Some(hostile.to_owned());
+    run.unfinished = vec![hostile.to_owned()];
+    run.environment
+        .insert(hostile.to_owned(), hostile.to_owned());
+    let case = &mut run.cases[0];
+    case.name = hostile.to_owned();
+    case.verdict.doubts = vec![hostile.to_owned()];
+    case.notes.gaps = vec![hostile.to_owned() + "gap"];
+    let value = RowValue::Text(hostile.to_owned());
+    case.notes.values.insert(hostile.to_owned(), value);
+    case.notes
+        .versions
+        .insert(hostile.to_owned(), hostile.to_owned());
+    case.judgement.violations[0].detail = hostile.to_owned();
+    case.judgement.stories[0].steps[0].concrete = hostile.to_owned();
+    case.faults[0].target = hostile.to_owned();
+    let mut evidence = all.remove("unfenced").unwrap();
+    for row in &mut evidence.record.log {
+        row.owner = Some(hostile.to_owned());
+    }
+    for event in &mut evidence.record.history {
+        event.worker = hostile.to_owned();
+    }
+    for row in &mut evidence.record.faults {
+        (row.target, row.detail) = (hostile.to_owned(), hostile.to_owned());
+    }
+    evidence.record.resource = Some(hostile.to_owned());
+    let text = shown(&run, BTreeMap::from([(hostile.to_owned(), evidence)]));
+    assert!(!text.contains("<script>x"), "escaped everywhere");
+    assert_eq!(text.matches("<script>").count(), 1, "the page's own");
+}
+
+#[test]
+fn what_keeps_a_verdict_from_being_certain_is_said() {
+    let (mut run, all) = with_evidence();
+    run.cases[0].verdict.outcome = Outcome::Inconclusive;
+    run.cases[0].verdict.doubts = vec!["the pause was not proven".to_owned()];
+    run.unfinished = vec!["fenced".to_owned()];
+    let text = page(&RunPage {
+        run: &run,
+        about: "",
+        scenario: "",
+        evidence: &all,
+        plots: &[],
+        only: None,
+        seed: None,
+        ended_early: Some("the run ended before it had judged fenced".to_owned()),
+    });
+    for words in [
+        "data-verdict=\"inconclusive\"",
+        "not certain: the pause was not proven",
+        "fenced did not finish",
+        "the run ended before it had judged fenced",
+    ] {
+        assert!(text.contains(words), "{words}");
+    }
+    assert!(!text.contains("--seed"), "an unknown seed is not told");
+}
+
+#[test]
+fn the_command_is_exact() {
+    let (mut run, all) = with_evidence();
+    run.settings = vec!["lock.ttl=5s".to_owned(), "about=it's".to_owned()];
+    let mut parts = RunPage {
+        run: &run,
+        about: "",
+        scenario: "name: contention\n",
+        evidence: &all,
+        plots: &[],
+        only: Some("unfenced"),
+        seed: Some(7),
+        ended_early: None,
+    };
+    let typed = "fencepost run contention --seed 7 --case unfenced --set lock.ttl=5s \
+                 --set 'about=it'\\''s'";
+    assert!(page(&parts).contains(&format!("<pre data-command=\"run\">{typed}</pre>")));
+    parts.scenario = "# Written by: fencepost contend --redis localhost:1\nname: contend\n";
+    let typed = "fencepost contend --redis localhost:1";
+    assert!(page(&parts).contains(&format!("<pre data-command=\"run\">{typed}</pre>")));
+}
+
+#[test]
+fn a_load_shows_its_tables_and_plots() {
+    let run = made_up::run(vec![made_up::contended("spin", &[5, 50], 1.0)]);
+    let plots = [("latency.svg".to_owned(), "<svg>drawn</svg>".to_owned())];
+    let text = page(&RunPage {
+        run: &run,
+        about: "",
+        scenario: "",
+        evidence: &BTreeMap::new(),
+        plots: &plots,
+        only: None,
+        seed: Some(1),
+        ended_early: None,
+    });
+    assert!(text.contains("<figure class=\"wide plot\" data-plot=\"latency.svg\"><svg>drawn"));
+    assert!(text.contains("acquire p50"), "{text}");
+}

@@ -72,10 +72,15 @@ fn links<'a>(window: &Window<'a>) -> Vec<&'a str> {
     targets
 }
 
+/// How wide the names are.
+pub fn names_width(lanes: &[Lane]) -> f64 {
+    let longest = lanes.iter().map(|lane| shown(&lane.name).chars().count());
+    longest.max().unwrap_or(0).max(8) as f64 * LETTER + 20.0
+}
+
 /// The names stand apart from what scrolls.
 pub fn names(lanes: &[Lane]) -> String {
-    let longest = lanes.iter().map(|lane| shown(&lane.name).chars().count());
-    let width = longest.max().unwrap_or(0).max(8) as f64 * LETTER + 20.0;
+    let width = names_width(lanes);
     let height = height(lanes);
     let mut inner = bands(lanes, width);
     for lane in lanes {

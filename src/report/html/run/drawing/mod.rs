@@ -15,7 +15,7 @@ use super::window::Window;
 use crate::model::{CaseResult, StoryStep};
 use crate::report::markup::{element, empty, short};
 use axis::{Axis, Moment};
-use lanes::{Lane, Of, bands, height, names, svg, text};
+use lanes::{Lane, Of, bands, height, names, names_width, svg, text};
 use marks::Marks;
 
 const LEFT: f64 = 14.0;
@@ -93,9 +93,13 @@ pub fn draw(window: &Window<'_>, case: &CaseResult, id: &str) -> Drawing {
     let title = format!("What happened in {}", case.name);
     let lanes = svg("lanes-drawn", width, height(&sheet.lanes), &title, &inner);
     let lanes = element("div", &[("class", &"lanes")], &lanes);
+    // On paper nothing scrolls: names and lanes shrink together.
+    let names_part = names_width(&sheet.lanes) / (names_width(&sheet.lanes) + width);
+    let natural = names_width(&sheet.lanes) + width;
+    let sizes = format!("--names:{names_part:.4};--natural:{natural:.0}px");
     let markup = element(
         "div",
-        &[("class", &"drawing")],
+        &[("class", &"drawing"), ("style", &sizes)],
         &(names(&sheet.lanes) + &lanes),
     );
     Drawing {

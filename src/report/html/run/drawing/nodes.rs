@@ -18,10 +18,11 @@ pub fn is_of_a_hold(window: &Window<'_>, row: &LockEvent) -> bool {
         LockEventKind::Granted => end(window, row).map_or(u64::MAX, |end| end.at_ns),
         _ => row.at_ns,
     };
-    // A grant that was over before the bystander could ask has no owner.
+    // A grant that was over before the bystander could ask has no owner, and what has no
+    // token either can be anybody's.
     let is_its = |held: &Held| match &row.owner {
         Some(owner) => *owner == held.owner,
-        None => row.token.is_none_or(|token| token == held.token),
+        None => row.token == Some(held.token),
     };
     let mut held = window.held.iter();
     held.any(|held| is_its(held) && held.from_ns <= until_ns)
