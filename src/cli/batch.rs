@@ -160,7 +160,8 @@ impl Batch<'_> {
             output::print(harvest.tally.table())?;
         } else if harvest.verdicts.len() > 1 {
             let look = progress::look(false);
-            output::print(terminal::summary(&harvest.verdicts, &look))?;
+            let results = self.manner.results(self.home);
+            output::print(terminal::summary(&harvest.verdicts, &results, &look))?;
         }
         ended
     }

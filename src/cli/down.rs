@@ -1,6 +1,7 @@
 use super::exit::{Exit, Failure};
 use super::format::{Printed, document};
 use super::{output, playground};
+use crate::cluster::ClusterError;
 use crate::cluster::docker::{Engine, sweep};
 use clap::Args;
 use serde_json::json;
@@ -28,7 +29,8 @@ impl Down {
         };
         let standing: Vec<&str> = standing.filter(asked).collect();
         for topology in &standing {
-            sweep::remove_run(&engine, &playground::run_of(topology)).await?;
+            let removed = sweep::remove_run(&engine, &playground::run_of(topology)).await;
+            removed.map_err(|error| explained(error, topology))?;
         }
         if self.printed.is_json() {
             document(&json!({ "removed": standing }))?;
@@ -45,5 +47,16 @@ impl Down {
             output::line("nothing was up")?;
         }
         Ok(Exit::AsExpected)
+    }
+}
+
+/// Others may have joined its network, as compose/monitoring does.
+fn explained(error: ClusterError, topology: &str) -> Failure {
+    match error {
+        ClusterError::StuckNetwork { .. } => Failure::harness(format!(
+            "the services of {topology} are gone, but other containers are still on the network fencepost-{}; end them, then run: fencepost down {topology}",
+            playground::run_of(topology)
+        )),
+        error => error.into(),
     }
 }

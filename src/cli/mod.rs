@@ -73,7 +73,7 @@ enum Command {
     Plan(plan::Plan),
     /// Check scenario and compose files, all errors at once, without Docker
     Validate(validate::Validate),
-    /// Print the JSON Schema of a scenario file, for editors
+    /// Print the JSON Schema of a scenario file, for editors, or that of a result
     Schema(schema::Schema),
     /// Judge a recorded run again, without Docker
     Check(check::Check),
@@ -87,7 +87,7 @@ enum Command {
     Images(format::Printed),
     /// Say what is missing on this machine, and the command that mends it
     Doctor(format::Printed),
-    /// Remove everything that earlier runs left behind or kept
+    /// Remove everything that earlier runs left behind or kept, and what is up
     Clean(clean::Clean),
     Up(up::Up),
     Down(down::Down),

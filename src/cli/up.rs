@@ -13,6 +13,8 @@ use futures_util::future::try_join_all;
 use serde::Serialize;
 use std::fmt::Write;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio_util::sync::CancellationToken;
 
 /// Start a topology to play with: its lock servers and the resource, on loopback only
 ///
@@ -62,17 +64,7 @@ impl Up {
         let was_up = self.is_up(topology, &runtime).await?;
         let cluster = match was_up {
             true => runtime.adopt(&self.run()).await?,
-            false => {
-                let start = self.start(topology, &runtime);
-                tokio::pin!(start);
-                tokio::select! {
-                    started = &mut start => started?,
-                    () = interrupt.cancelled() => {
-                        runtime.adopt(&self.run()).await?.remove().await?;
-                        return Err(RunError::Interrupted.into());
-                    }
-                }
-            }
+            false => self.start(topology, &runtime, &interrupt).await?,
         };
         let standing = self.standing(topology, cluster.as_ref(), was_up).await?;
         match self.printed.is_json() {
@@ -109,22 +101,35 @@ impl Up {
         &self,
         topology: &Topology,
         runtime: &DockerRuntime,
-    ) -> Result<std::sync::Arc<dyn Cluster>, Failure> {
+        interrupt: &CancellationToken,
+    ) -> Result<Arc<dyn Cluster>, Failure> {
         let shown = progress::for_this_output();
         let services = topology.started();
         let images: Vec<Image> = services.map(|(_, service)| service.image.clone()).collect();
-        runtime.prepare(&images, &shown).await?;
+        tokio::select! {
+            () = interrupt.cancelled() => return Err(RunError::Interrupted.into()),
+            made = runtime.prepare(&images, &shown) => made?,
+        };
         let task = shown.begin(&format!("starting {}", self.topology));
         let cluster = runtime.create(&self.run(), true).await?;
         let services = topology.started();
         let services: Vec<NodeSpec> = services.map(|(name, service)| service.node(name)).collect();
-        if let Err(error) = start_services(cluster.as_ref(), &services).await {
-            // Why it did not come up is what has to be said.
-            let _ = cluster.remove().await;
-            return Err(error.into());
+        let started = tokio::select! {
+            () = interrupt.cancelled() => Err(RunError::Interrupted.into()),
+            started = start_services(cluster.as_ref(), &services) => started.map_err(Failure::from),
+        };
+        match started {
+            Ok(()) => {
+                task.finish("up");
+                Ok(cluster)
+            }
+            Err(failure) => match cluster.remove().await {
+                Ok(()) => Err(failure),
+                Err(error) => Err(Failure::harness(format!(
+                    "{failure}\nand then, cleaning up: {error}"
+                ))),
+            },
         }
-        task.finish("up");
-        Ok(cluster)
     }
 
     async fn standing(

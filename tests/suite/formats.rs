@@ -95,7 +95,7 @@ fn every_problem_of_a_file_has_its_place() {
 #[test]
 fn an_error_is_a_document_with_its_exit_code() {
     for (arguments, code) in [
-        (&["run", SCENARIO][..], 69),
+        (&["run", SCENARIO, "--runtime", "docker"][..], 69),
         (&["images"], 69),
         (&["clean"], 69),
         (&["up", "redis"], 69),

@@ -1,6 +1,7 @@
 //! `up` and `down`: a topology that stands until somebody takes it down.
 
 use crate::support::*;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -93,6 +94,31 @@ fn a_topology_stands_until_it_is_taken_down_and_runs_leave_it_alone() {
     fencepost(&run).expect_code(0);
     assert_eq!(asked(&redis, "PING\r\n"), "+PONG\r\n");
 
+    // Whoever else is on its network is not ours to remove, and is said to be there.
+    let network = format!("fencepost-up-{TOPOLOGY}");
+    let image = docker_ok(&["inspect", "-f", "{{.Image}}", &format!("{network}-redis")]);
+    let guest = [
+        "run",
+        "-d",
+        "--rm",
+        "--network",
+        &network,
+        image.trim(),
+        "sleep",
+        "600",
+    ];
+    let guest = docker_ok(&guest);
+    played
+        .run(&["down", TOPOLOGY])
+        .expect_code(70)
+        .expect_said(&[
+            "other containers are still on the network",
+            "fencepost down",
+        ]);
+    docker_ok(&["rm", "-f", guest.trim()]);
+    fencepost(&["down", TOPOLOGY]).expect_code(0);
+    played.up();
+
     // One that lost a service is not taken for whole.
     docker_ok(&["kill", &format!("fencepost-up-{TOPOLOGY}-resource")]);
     let half = played.run(&["up", TOPOLOGY]).expect_code(69);
@@ -105,6 +131,19 @@ fn a_topology_stands_until_it_is_taken_down_and_runs_leave_it_alone() {
     assert_eq!(docker_ok(&["network", "ls", "-q", "--filter", &left]), "");
     let down = played.run(&["down", TOPOLOGY]).expect_code(0);
     down.expect_said(&["redis-of-a-test was not up"]);
+}
+
+#[test]
+fn an_interrupt_in_the_middle_leaves_nothing_up() {
+    let Some(_turn) = docker_alone() else { return };
+    let played = Played::new();
+    let up = start(command(["--home", played.home.path(), "up", TOPOLOGY]));
+    up.await_said(&format!("starting {TOPOLOGY} …"));
+    up.signal(Signal::SIGINT);
+    let ended = up.wait().expect_code(130);
+    assert_eq!(owned_by(ended.pid), [""; 0]);
+    let down = played.run(&["down", TOPOLOGY]).expect_code(0);
+    down.expect_said(&["was not up"]);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! A worker against a real Redis and a real resource, with its stdin and
 //! stdout in the test's hands.
 
-mod kit;
+pub mod kit;
 mod nested;
 mod timed;
 

@@ -41,9 +41,7 @@ fn lines(text: &str) -> Vec<String> {
 
 fn head(case: &CaseResult, look: &Look) -> String {
     let outcome = look.outcome(case.verdict.outcome);
-    // Locks that only live and die are never written with.
-    let load = case.notes.load.as_ref();
-    let fence = match load.is_some_and(|load| load.keyspace.is_some()) {
+    let fence = match case.notes.is_without_writes() {
         true => String::new(),
         false => format!(" (fence {})", case.fence),
     };

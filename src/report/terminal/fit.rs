@@ -14,7 +14,7 @@ pub struct Fitted {
 pub fn fit(cases: &[CaseLines], order: &[usize], room: usize) -> Fitted {
     let mut bodies = vec![0; cases.len()];
     // One line says how many are not even named.
-    let named = match heads(cases.len()) <= room {
+    let named = match cases.len() < room {
         true => cases.len(),
         false => room.saturating_sub(2),
     };
@@ -23,9 +23,10 @@ pub fn fit(cases: &[CaseLines], order: &[usize], room: usize) -> Fitted {
     for (rank, place) in named.iter().enumerate() {
         let case = &cases[*place];
         let (found, whole) = (case.found.len(), case.body().count());
-        let left = room.saturating_sub(heads(named.len()) + rest + taken(&bodies));
-        // A blank line comes after it.
-        let left = left.saturating_sub(1);
+        // A blank line comes after each body, and after the last head without one.
+        let ends_bare = bodies.last().is_some_and(|body| *body == 0) && place + 1 != cases.len();
+        let blank = usize::from(ends_bare || rest > 0);
+        let left = room.saturating_sub(named.len() + rest + blank + taken(&bodies) + 1);
         bodies[*place] = match (left >= whole, left >= found) {
             (true, _) => whole,
             // The worst one is told as far as it goes.
@@ -61,11 +62,6 @@ pub fn fit(cases: &[CaseLines], order: &[usize], room: usize) -> Fitted {
     Fitted { text, shortened }
 }
 
-/// Heads alone, and the blank line after them.
-fn heads(cases: usize) -> usize {
-    cases + 1
-}
-
 /// What bodies take, each with the blank line after it.
 fn taken(bodies: &[usize]) -> usize {
     let shown = bodies.iter().filter(|lines| **lines > 0);
@@ -92,7 +88,7 @@ mod tests {
     #[test]
     fn what_fits_is_shown_whole() {
         let cases = [case("a", 1, 2), case("b", 1, 0)];
-        let fitted = fit(&cases, &[0, 1], 9);
+        let fitted = fit(&cases, &[0, 1], 8);
         let expected =
             "a: judged\n  a found 1\n  a story 1\n  a story 2\n\nb: judged\n  b found 1\n\n";
         assert_eq!(fitted.text, expected);

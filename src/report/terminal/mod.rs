@@ -12,9 +12,11 @@ use crate::model::{CaseResult, Outcome, RunRecord};
 use case::CaseLines;
 pub use case::finding_words;
 use fit::{Fitted, fit};
+use std::path::Path;
 
-/// What one scenario says fits on one screen. The tables of a load come on top.
-const MOST_LINES: usize = 29;
+/// What one scenario says fits on one screen, with a line of `check` below it. The tables of a
+/// load come on top.
+const MOST_LINES: usize = 28;
 /// For files, where nobody counts columns.
 const QUOTED: Look = Look {
     color: false,
@@ -33,16 +35,18 @@ pub fn screen(run: &RunRecord, look: &Look) -> String {
     let closing = closing(run, look);
     let room = match look.all {
         true => usize::MAX,
-        // What is left out is said as well.
-        false => {
-            let names: Vec<String> = cases.iter().map(|case| case.name.clone()).collect();
-            let said = closing.lines().count() + left_out(&names, run, look).lines().count();
-            MOST_LINES.saturating_sub(said)
-        }
+        false => MOST_LINES.saturating_sub(closing.lines().count()),
     };
     let mut order: Vec<usize> = (0..cases.len()).collect();
     order.sort_by_key(|place| run.cases[*place].verdict.outcome);
-    let Fitted { text, shortened } = fit(&cases, &order, room);
+    let mut fitted = fit(&cases, &order, room);
+    if !fitted.shortened.is_empty() {
+        // That something is left out takes room too.
+        let names: Vec<String> = cases.iter().map(|case| case.name.clone()).collect();
+        let said = left_out(&names, run, look).lines().count();
+        fitted = fit(&cases, &order, room.saturating_sub(said));
+    }
+    let Fitted { text, shortened } = fitted;
     let tables = load::table(run);
     let left_out = left_out(&shortened, run, look);
     text + &tables + &closing + &left_out
@@ -76,8 +80,9 @@ pub fn line(run: &RunRecord, look: &Look) -> String {
     wrapped(&words, "", look.width)
 }
 
-/// What many runs came to, each with its verdict; those that are not as expected by name.
-pub fn summary(runs: &[(String, Outcome)], look: &Look) -> String {
+/// What many runs came to, each with its verdict; those that are not as expected by name,
+/// and where all of them are.
+pub fn summary(runs: &[(String, Outcome)], results: &Path, look: &Look) -> String {
     let of = |outcome: Outcome| {
         let runs = runs.iter().filter(move |(_, verdict)| *verdict == outcome);
         runs.map(|(scenario, _)| scenario.as_str())
@@ -102,7 +107,7 @@ pub fn summary(runs: &[(String, Outcome)], look: &Look) -> String {
             );
         }
     }
-    text
+    text + &format!("results: {}\n", results.display())
 }
 
 fn closing(run: &RunRecord, look: &Look) -> String {

@@ -4,6 +4,7 @@ use crate::model::{
 };
 use crate::report::look::Look;
 use crate::report::made_up::{case, run};
+use std::path::Path;
 
 const PLAIN: Look = Look {
     color: false,
@@ -134,8 +135,8 @@ fn of_many_runs_the_bad_ones_are_named() {
     ];
     let runs = runs.map(|(name, outcome)| (name.to_owned(), outcome));
     assert_eq!(
-        summary(&runs, &PLAIN),
+        summary(&runs, Path::new("results"), &PLAIN),
         "\n4 scenarios: 1 as expected, 1 inconclusive, 2 not as expected\n  \
-         inconclusive: fog\n  not as expected: storm, flood\n"
+         inconclusive: fog\n  not as expected: storm, flood\nresults: results\n"
     );
 }

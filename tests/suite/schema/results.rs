@@ -115,6 +115,7 @@ fn old_runs_can_still_be_judged_again() {
             "the run ended before it had judged fenced",
         ),
         ("hot-key-fairness/small", 0, "contend.rate=5/s"),
+        ("keyspace/small", 0, "the same as recorded"),
     ] {
         let run = kept(run);
         offline(&["check", shown(&run)])
