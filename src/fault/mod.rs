@@ -122,6 +122,8 @@ impl Nemesis {
         let proof = self.bring_about(&standing).await;
         self.book.conclude(&standing.request, proof)?;
         let id = standing.request.id;
+        // From after its row was written: that is what the judge measures from.
+        self.book.begins(id, Instant::now());
         self.settle_accounts(&standing, &fault);
         let events = standing.events(fault.kind().node_event());
         Ok(Injected { id, events })
@@ -138,9 +140,7 @@ impl Nemesis {
         if !self.pretends() {
             self.inflict(standing).await?;
         }
-        let seen = standing.harm.lock().await.bitten(&self.field).await?;
-        self.book.begins(standing.request.id, Instant::now());
-        Ok(seen)
+        standing.harm.lock().await.bitten(&self.field).await
     }
 
     /// To its end, also if nobody waits for it any more: what is half done

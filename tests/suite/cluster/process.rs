@@ -124,7 +124,7 @@ async fn what_is_discarded_comes_back_empty() {
     };
     let node = script(
         "a",
-        "cat /data; echo kept > /data; echo up; exec sleep 1000",
+        "cat /data 2>&1; echo kept > /data; echo up; exec sleep 1000",
     );
     let life = async |said: &str| {
         cluster.start(&node).await.unwrap();

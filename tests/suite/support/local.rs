@@ -66,9 +66,15 @@ impl Local {
 
     /// The folders of runs that are there.
     pub fn folders(&self) -> Vec<PathBuf> {
-        let runs = fs::read_dir(self.state.path().join("fencepost/local"));
-        let runs = runs.into_iter().flatten();
-        runs.map(|run| run.expect("readable").path()).collect()
+        self.kept_in("fencepost/local")
+    }
+
+    fn kept_in(&self, folder: &str) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.state.path().join(folder));
+        let entries = entries.into_iter().flatten();
+        entries
+            .map(|entry| entry.expect("readable").path())
+            .collect()
     }
 
     /// Every process at home in one of them, also when the folder is gone.
@@ -85,10 +91,11 @@ impl Local {
 
     /// Whatever is still there of any run.
     pub fn left(&self) -> Vec<String> {
-        let folders = self.folders().into_iter();
-        let folders = folders.map(|folder| folder.display().to_string());
+        let journals = self.kept_in("fencepost/local-faults").into_iter();
+        let files = self.folders().into_iter().chain(journals);
+        let files = files.map(|path| path.display().to_string());
         let processes = self.processes().into_iter();
-        folders
+        files
             .chain(processes.map(|pid| format!("process {pid}")))
             .collect()
     }
