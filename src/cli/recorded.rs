@@ -32,6 +32,21 @@ impl JudgedAgain {
             )
         })
     }
+
+    /// What was judged when the run ended, and has no folder to be judged by any more.
+    pub fn lost_evidence(&self) -> Option<String> {
+        let recorded = self.recorded.as_ref()?;
+        let lost = self.run.unfinished.iter();
+        let lost = lost.filter(|name| recorded.stable.cases.contains_key(*name));
+        let lost: Vec<&str> = lost.map(String::as_str).collect();
+        let some = !lost.is_empty();
+        some.then(|| {
+            format!(
+                "{RESULT} has a verdict on {}, of which there is no folder: the evidence was removed",
+                lost.join(", ")
+            )
+        })
+    }
 }
 
 /// A file as a result; the error names it and says what it is instead.

@@ -40,8 +40,7 @@ impl Report {
 
 fn page(run: &Path) -> Result<PathBuf, Failure> {
     let judged = judge_again(run)?;
-    let early = judged.ended_early();
-    let seed = judged.recorded.as_ref().map(|result| result.stable.seed);
-    let page = write_page(&judged.run, &judged.scenario, seed, early);
+    let early = judged.ended_early().or_else(|| judged.lost_evidence());
+    let page = write_page(&judged.run, &judged.scenario, early);
     page.map_err(Failure::harness)
 }

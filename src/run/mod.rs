@@ -116,7 +116,7 @@ impl RunRequest<'_> {
         RunRecord {
             scenario: self.scenario.name.clone(),
             scenario_hash: self.scenario.hash(),
-            seed: self.seed,
+            seed: Some(self.seed),
             settings: self.scenario.settings.words(),
             mutant: self.mutant.clone(),
             cases: Vec::new(),

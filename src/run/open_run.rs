@@ -45,7 +45,7 @@ impl OpenRun {
             record: RunRecord {
                 scenario: scenario.name.clone(),
                 scenario_hash: scenario.hash(),
-                seed,
+                seed: Some(seed),
                 settings: scenario.settings.words(),
                 mutant,
                 cases: Vec::new(),
@@ -75,8 +75,7 @@ impl OpenRun {
             if let Err(error) = write_plots(&self.record) {
                 progress.say(&format!("no plots: {error}"));
             }
-            let seed = Some(self.record.seed);
-            if let Err(error) = write_page(&self.record, &self.scenario, seed, None) {
+            if let Err(error) = write_page(&self.record, &self.scenario, None) {
                 progress.say(&format!("no page: {error}"));
             }
         }
@@ -130,7 +129,7 @@ mod tests {
                 scenario: "s".to_owned(),
                 scenario_hash: String::new(),
                 settings: Vec::new(),
-                seed: 1,
+                seed: Some(1),
                 mutant: None,
                 cases: Vec::new(),
                 unfinished: order.clone(),

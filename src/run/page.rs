@@ -11,13 +11,11 @@ use crate::scenario::Scenario;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Writes the page into the folder of its run, and says where it is. The seed is
-/// not known of a run that left no result at all; `ended_early` says why it has no
-/// whole one, where it has none.
+/// Writes the page into the folder of its run, and says where it is; `ended_early` says
+/// why the run has no whole result, where it has none.
 pub fn write_page(
     run: &RunRecord,
     scenario: &Scenario,
-    seed: Option<u64>,
     ended_early: Option<String>,
 ) -> Result<PathBuf, FolderError> {
     let mut evidence = BTreeMap::new();
@@ -37,7 +35,6 @@ pub fn write_page(
         evidence: &evidence,
         plots: &draw_plots(run),
         only: only(run, scenario),
-        seed,
         ended_early,
     });
     let path = run.folder.join(REPORT);

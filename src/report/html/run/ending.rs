@@ -76,7 +76,7 @@ fn command(page: &RunPage<'_>) -> String {
         return typed.to_owned();
     }
     let mut words = vec!["fencepost run".to_owned(), in_a_shell(&run.scenario)];
-    words.extend(page.seed.map(|seed| format!("--seed {seed}")));
+    words.extend(run.seed.map(|seed| format!("--seed {seed}")));
     words.extend(page.only.map(|case| format!("--case {}", in_a_shell(case))));
     let settings = run.settings.iter();
     words.extend(settings.map(|setting| format!("--set {}", in_a_shell(setting))));

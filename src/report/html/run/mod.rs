@@ -32,8 +32,6 @@ pub struct RunPage<'a> {
     pub plots: &'a [(String, String)],
     /// The run was for this case alone, though the scenario has others.
     pub only: Option<&'a str>,
-    /// What every random choice came from, where that is recorded.
-    pub seed: Option<u64>,
     /// Why the run has no whole result, where it has none.
     pub ended_early: Option<String>,
 }

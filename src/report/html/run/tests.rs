@@ -84,7 +84,6 @@ fn shown(run: &RunRecord, evidence: BTreeMap<String, CaseEvidence>) -> String {
         evidence: &evidence,
         plots: &[],
         only: None,
-        seed: Some(run.seed),
         ended_early: None,
     })
 }
@@ -197,6 +196,7 @@ fn what_keeps_a_verdict_from_being_certain_is_said() {
     run.cases[0].verdict.outcome = Outcome::Inconclusive;
     run.cases[0].verdict.doubts = vec!["the pause was not proven".to_owned()];
     run.unfinished = vec!["fenced".to_owned()];
+    run.seed = None;
     let text = page(&RunPage {
         run: &run,
         about: "",
@@ -204,7 +204,6 @@ fn what_keeps_a_verdict_from_being_certain_is_said() {
         evidence: &all,
         plots: &[],
         only: None,
-        seed: None,
         ended_early: Some("the run ended before it had judged fenced".to_owned()),
     });
     for words in [
@@ -221,6 +220,7 @@ fn what_keeps_a_verdict_from_being_certain_is_said() {
 #[test]
 fn the_command_is_exact() {
     let (mut run, all) = with_evidence();
+    run.seed = Some(7);
     run.settings = vec!["lock.ttl=5s".to_owned(), "about=it's".to_owned()];
     let mut parts = RunPage {
         run: &run,
@@ -229,7 +229,6 @@ fn the_command_is_exact() {
         evidence: &all,
         plots: &[],
         only: Some("unfenced"),
-        seed: Some(7),
         ended_early: None,
     };
     let typed = "fencepost run contention --seed 7 --case unfenced --set lock.ttl=5s \
@@ -251,7 +250,6 @@ fn a_load_shows_its_tables_and_plots() {
         evidence: &BTreeMap::new(),
         plots: &plots,
         only: None,
-        seed: Some(1),
         ended_early: None,
     });
     assert!(text.contains("<figure class=\"wide plot\" data-plot=\"latency.svg\"><svg>drawn"));
