@@ -4,7 +4,7 @@
 use super::exit::Failure;
 use crate::model::RunRecord;
 use crate::report::recorded::{self, Recorded};
-use crate::run::{RESULT, SCENARIO, judge_run};
+use crate::run::{RESULT, SCENARIO, judge_run, not_judged};
 use crate::scenario::{Scenario, Setting, Settings, Surroundings, load_file};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -23,14 +23,7 @@ impl JudgedAgain {
         let Some(recorded) = &self.recorded else {
             return Some(format!("the run ended before it wrote a {RESULT}"));
         };
-        let unfinished = &recorded.stable.unfinished;
-        let some = !unfinished.is_empty();
-        some.then(|| {
-            format!(
-                "the run ended before it had judged {}",
-                unfinished.join(", ")
-            )
-        })
+        not_judged(&recorded.stable.unfinished)
     }
 
     /// What was judged when the run ended, and has no folder to be judged by any more.

@@ -38,8 +38,14 @@ pub fn write_page(
         ended_early,
     });
     let path = run.folder.join(REPORT);
-    write_whole(&path, text.as_bytes())?;
+    write_whole(&path, text.as_bytes()).map_err(FolderError::of_a_page)?;
     Ok(path)
+}
+
+/// What is to be said of a run that ended while these were still to be judged.
+pub fn not_judged(cases: &[String]) -> Option<String> {
+    let some = !cases.is_empty();
+    some.then(|| format!("the run ended before it had judged {}", cases.join(", ")))
 }
 
 /// Of a load, of which there may be millions of rows, only what went wrong.
