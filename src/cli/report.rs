@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Make the page of a run, or the overview of all
 ///
-/// A run makes its page itself when it ends. This makes it again from the recorded files alone, for a
+/// A run makes its page itself when it ends, or is given up. This makes it again from the recorded files alone, for a
 /// run of any age, also for one that was killed half-way.
 #[derive(Args)]
 pub struct Report {
