@@ -13,7 +13,7 @@ use crate::report::junit::{self, Suite};
 use crate::report::summary::Summary;
 use crate::report::tally::Tally;
 use crate::report::terminal;
-use crate::run::{FolderError, JUNIT, Pace, RunRequest, run_all, write_whole};
+use crate::run::{JUNIT, Pace, RunRequest, make_folder, run_all, write_whole};
 use crate::scenario::{Scenario, Setting};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -92,13 +92,20 @@ impl Harvest {
         self.verdicts.push((run.scenario.clone(), run.verdict()));
     }
 
+    /// Whether anything is known of that scenario.
+    pub fn has(&self, scenario: &str) -> bool {
+        self.verdicts.iter().any(|(name, _)| name == scenario)
+    }
+
+    /// One that was to run, and could not even be read.
+    pub fn add_invalid(&mut self, scenario: &str, reason: &str) {
+        self.suites.push(junit::invalid(scenario, reason));
+    }
+
     /// One file for all; each run has its own as well.
     pub fn write_junit(&self, results: &Path) -> Result<PathBuf, Failure> {
         // Where nothing could run there may be no folder yet.
-        std::fs::create_dir_all(results).map_err(|source| FolderError::Write {
-            path: results.to_owned(),
-            source,
-        })?;
+        make_folder(results)?;
         let path = results.join(JUNIT);
         write_whole(&path, junit::document(&self.suites).as_bytes())?;
         Ok(path)
@@ -141,12 +148,7 @@ impl Batch<'_> {
             Err(failure) => Err(failure),
         };
         for request in &requests {
-            let name = &request.scenario.name;
-            if !harvest
-                .verdicts
-                .iter()
-                .any(|(scenario, _)| scenario == name)
-            {
+            if !harvest.has(&request.scenario.name) {
                 harvest.add(&request.not_begun());
             }
         }

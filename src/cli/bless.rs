@@ -1,21 +1,21 @@
 //! `bless`: a run that somebody has looked at becomes what later ones are compared with.
 
-use super::diff::{CameTo, Comparison, Pair, Side};
+use super::diff::Side;
 use super::exit::{Exit, Failure};
 use super::format::{Printed, document};
 use super::home::Home;
 use super::output;
 use super::overview::BASELINE;
-use super::recorded::read_result;
+use super::recorded::{read_result, read_result_bytes};
 use crate::model::Outcome;
-use crate::report::diff::DEFAULT_RATIO;
-use crate::report::recorded::Stable;
-use crate::run::{FolderError, RESULT, write_whole};
+use crate::report::diff::{DEFAULT_RATIO, compare};
+use crate::report::recorded::{Recorded, Stable};
+use crate::run::{Aside, RESULT, make_folder};
 use crate::scenario::{LibraryError, Scenario, Settings};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -46,7 +46,11 @@ pub struct Bless {
 /// A result that may become the baseline of its scenario.
 struct Candidate {
     scenario: String,
+    /// The file itself: `latest` may lead elsewhere by now.
     file: PathBuf,
+    result: Recorded,
+    /// What was looked at is what is copied.
+    bytes: Vec<u8>,
 }
 
 /// One that has become it.
@@ -101,8 +105,7 @@ impl Bless {
                 "nothing was blessed: there is no run to bless",
             ));
         }
-        let blessed = candidates.iter().map(|candidate| candidate.bless(&results));
-        let blessed: Vec<Blessed> = blessed.collect::<Result<_, _>>()?;
+        let blessed = bless(&candidates, &results.join(BASELINE))?;
         if self.printed.is_json() {
             document(&json!({ "blessed": blessed }))?;
             return Ok(Exit::AsExpected);
@@ -135,43 +138,41 @@ impl Bless {
             let reason = format!("{}: {reason}", file.display());
             Err(Refusal { exit, reason })
         };
-        let stable = match read_result(file) {
-            Ok(result) => result.stable,
-            Err(reason) => {
-                return Err(Refusal {
-                    exit: Exit::Inconclusive,
-                    reason,
-                });
-            }
+        let unreadable = |reason: String| Refusal {
+            exit: Exit::Inconclusive,
+            reason,
         };
+        let own = file.canonicalize();
+        let own =
+            own.map_err(|error| unreadable(format!("cannot read {}: {error}", file.display())))?;
+        let (result, bytes) = read_result_bytes(&own).map_err(unreadable)?;
+        let stable = &result.stable;
         let scenario = match own_scenario(home, &stable.scenario.name) {
             Ok(Some(scenario)) => scenario,
             Ok(None) => return Ok(None),
             Err(failure) => return refuse(failure.exit, failure.to_string()),
         };
         let missing = scenario.cases.iter().map(|case| &case.name);
-        let missing: Vec<&str> = missing
-            .filter(|name| !stable.cases.contains_key(*name))
+        let missing = missing.filter(|name| !stable.cases.contains_key(*name));
+        let missing: BTreeSet<&str> = missing
+            .chain(&stable.unfinished)
             .map(String::as_str)
             .collect();
-        if !missing.is_empty() || !stable.unfinished.is_empty() {
-            let missing = missing.join(", ");
+        if !missing.is_empty() {
+            let missing = missing.into_iter().collect::<Vec<_>>().join(", ");
             return refuse(
                 Exit::Inconclusive,
                 format!("it is partial, without {missing}: run it whole"),
             );
         }
-        if self.even_so {
-            return Ok(Some(Candidate {
-                scenario: scenario.name,
-                file: file.to_owned(),
-            }));
-        }
-        match objection(&stable, &scenario) {
+        let objection = objection(stable, &scenario).filter(|_| !self.even_so);
+        match objection {
             Some((exit, objection)) => refuse(exit, format!("{objection}; --even-so takes it")),
             None => Ok(Some(Candidate {
                 scenario: scenario.name,
-                file: file.to_owned(),
+                file: own,
+                result,
+                bytes,
             })),
         }
     }
@@ -233,41 +234,37 @@ fn twice(candidates: &[Candidate]) -> Vec<Refusal> {
     refusals.collect()
 }
 
+/// All are written before the first takes its place: what cannot be written changes nothing.
+fn bless(candidates: &[Candidate], baseline: &Path) -> Result<Vec<Blessed>, Failure> {
+    let (mut blessed, mut written) = (Vec::new(), Vec::new());
+    for candidate in candidates {
+        let folder = baseline.join(&candidate.scenario);
+        make_folder(&folder)?;
+        let place = folder.join(RESULT);
+        blessed.push(Blessed {
+            scenario: candidate.scenario.clone(),
+            result: candidate.file.clone(),
+            replaced: candidate.replaces(&place),
+        });
+        written.push(Aside::write(&place, &candidate.bytes)?);
+    }
+    for file in written {
+        file.take_place()?;
+    }
+    Ok(blessed)
+}
+
 impl Candidate {
-    /// Copies it, and says what that changes.
-    fn bless(&self, results: &Path) -> Result<Blessed, Failure> {
-        let folder = results.join(BASELINE).join(&self.scenario);
-        let baseline = folder.join(RESULT);
-        let before = Comparison::of(
-            Pair {
-                called: self.scenario.clone(),
-                old: baseline.exists().then(|| baseline.clone()),
-                new: Some(self.file.clone()),
-            },
-            DEFAULT_RATIO,
-        );
-        let bytes = std::fs::read(&self.file).map_err(|source| FolderError::Read {
-            path: self.file.clone(),
-            source,
-        })?;
-        std::fs::create_dir_all(&folder).map_err(|source| FolderError::Write {
-            path: folder,
-            source,
-        })?;
-        write_whole(&baseline, &bytes)?;
-        let file = self
-            .file
-            .canonicalize()
-            .unwrap_or_else(|_| self.file.clone());
-        let replaced = match &before.came_to {
-            CameTo::OnlyNew => None,
-            CameTo::Compared(difference) => Some(difference.headline()),
-            CameTo::NotComparable(reasons) => Some(reasons.join("; ")),
-        };
-        Ok(Blessed {
-            scenario: self.scenario.clone(),
-            result: file,
-            replaced,
+    /// How it differs from what is there, where anything is.
+    fn replaces(&self, baseline: &Path) -> Option<String> {
+        let is_there = baseline.symlink_metadata().is_ok();
+        is_there.then(|| {
+            let before = read_result(baseline);
+            let difference = before.and_then(|before| {
+                let difference = compare(&before, &self.result, DEFAULT_RATIO);
+                difference.map_err(|error| error.to_string())
+            });
+            difference.map_or_else(|reason| reason, |difference| difference.headline())
         })
     }
 }

@@ -4,6 +4,7 @@ use super::output;
 use super::progress::look;
 use super::recorded::{JudgedAgain, judge_again};
 use crate::model::Outcome;
+use crate::report::differing::differing;
 use crate::report::{json, terminal};
 use crate::run::RESULT;
 use clap::Args;
@@ -24,8 +25,12 @@ pub struct Check {
 /// How a judgement compares with what the run itself had come to.
 enum Beside {
     Same,
-    /// From this verdict.
-    Differs(Outcome),
+    Differs {
+        /// What the run itself had come to.
+        verdict: Outcome,
+        /// The fields that are not the same.
+        places: Vec<String>,
+    },
     /// The run was killed; why there is nothing to compare with.
     EndedEarly {
         name: &'static str,
@@ -41,6 +46,7 @@ impl Check {
             true => document(&json!({
                 "folder": self.run,
                 "recorded": beside.name(),
+                "differing": beside.places(),
                 "stable": json::stable(&judged.run),
             }))?,
             false => {
@@ -66,16 +72,30 @@ impl Beside {
             return Beside::EndedEarly { name, words };
         }
         let stable = json::stable(&judged.run);
-        match recorded.filter(|recorded| recorded.whole["stable"] != stable) {
-            Some(recorded) => Beside::Differs(recorded.stable.verdict),
-            None => Beside::Same,
+        let Some(recorded) = recorded else {
+            return Beside::Same;
+        };
+        let places = differing(&stable, &recorded.whole["stable"]);
+        match places.is_empty() {
+            true => Beside::Same,
+            false => Beside::Differs {
+                verdict: recorded.stable.verdict,
+                places,
+            },
+        }
+    }
+
+    fn places(&self) -> &[String] {
+        match self {
+            Beside::Differs { places, .. } => places,
+            _ => &[],
         }
     }
 
     fn name(&self) -> &'static str {
         match self {
             Beside::Same => "same",
-            Beside::Differs(_) => "differs",
+            Beside::Differs { .. } => "differs",
             Beside::EndedEarly { name, .. } => name,
         }
     }
@@ -83,8 +103,9 @@ impl Beside {
     fn words(&self) -> String {
         match self {
             Beside::Same => format!("the same as recorded in {RESULT}"),
-            Beside::Differs(verdict) => {
-                format!("this differs from what {RESULT} says: {verdict}")
+            Beside::Differs { verdict, places } => {
+                let places = places.join(", ");
+                format!("this differs from what {RESULT} says: {verdict} (not the same: {places})")
             }
             Beside::EndedEarly { words, .. } => words.clone(),
         }

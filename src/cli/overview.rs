@@ -2,7 +2,8 @@
 
 use super::exit::Failure;
 use super::recorded::read_result;
-use crate::report::index::{self, History, Run, Seen};
+use crate::report::html::GENERATOR;
+use crate::report::index::{self, History, Run, Seen, is_of_a_run};
 use crate::report::recorded::Recorded;
 use crate::run::{FolderError, REPORT, RESULT, SCENARIO, write_whole};
 use std::collections::BTreeSet;
@@ -19,26 +20,54 @@ const MOST_RUNS: usize = 200;
 /// Writes `DIR/index.html`.
 pub fn write(results: &Path) -> Result<PathBuf, Failure> {
     let histories = histories(results)?;
-    if histories.is_empty() {
+    let has_results = |one: &History| !one.runs.is_empty() || one.baseline.is_some();
+    if !histories.iter().any(has_results) {
         let shown = results.display();
+        if histories.iter().any(|one| is_of_a_run(&one.scenario)) {
+            return Err(Failure::usage(format!(
+                "{shown} holds the runs of one scenario; name the folder above it"
+            )));
+        }
         return Err(Failure::usage(format!(
             "{shown} has no runs: neither SCENARIO/RUN/{RESULT} nor {BASELINE}/SCENARIO/{RESULT}"
         )));
     }
     let path = results.join(INDEX);
+    check_is_ours(&path)?;
     write_whole(&path, index::page(&histories).as_bytes()).map_err(FolderError::of_a_page)?;
     Ok(path)
 }
 
+/// Somebody else's page is not written over.
+fn check_is_ours(path: &Path) -> Result<(), Failure> {
+    let shown = path.display();
+    let text = match std::fs::read(path) {
+        Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(Failure::harness(format!("cannot read {shown}: {error}"))),
+    };
+    // The title is what the first of these pages had, and nothing else.
+    match text.contains(GENERATOR) || text.contains("<title>Runs of fencepost</title>") {
+        true => Ok(()),
+        false => Err(Failure::usage(format!(
+            "{shown} is there and was not made by fencepost; move it away, or name a folder of results"
+        ))),
+    }
+}
+
 /// Every scenario that has a folder here or a baseline.
 fn histories(results: &Path) -> Result<Vec<History>, Failure> {
-    let folders = folders(results).map_err(|error| {
-        let shown = results.display();
+    let unreadable = |folder: &Path, error: std::io::Error| {
+        let shown = folder.display();
         Failure::usage(format!("cannot read the folder {shown}: {error}"))
-    })?;
+    };
+    let folders = folders(results).map_err(|error| unreadable(results, error))?;
     let baseline = results.join(BASELINE);
-    // Without a baseline there is nothing to compare with, and that is all.
-    let blessed = self::folders(&baseline).unwrap_or_default();
+    let blessed = match self::folders(&baseline) {
+        // Without a baseline there is nothing to compare with, and that is all.
+        Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
+        read => read.map_err(|error| unreadable(&baseline, error))?,
+    };
     let names = folders.into_iter().filter(|name| name != BASELINE);
     let names: BTreeSet<OsString> = names.chain(blessed).collect();
     Ok(names
@@ -50,9 +79,20 @@ fn histories(results: &Path) -> Result<Vec<History>, Failure> {
 fn history(results: &Path, scenario: OsString) -> History {
     let folder = results.join(&scenario);
     let called = scenario.to_string_lossy().into_owned();
-    let mut names = folders(&folder).unwrap_or_default();
+    let mut remarks = Vec::new();
+    let names = folders(&folder).unwrap_or_else(|error| {
+        // A scenario may have a baseline alone.
+        if error.kind() != ErrorKind::NotFound {
+            remarks.push(format!("Its folder cannot be read: {error}."));
+        }
+        Vec::new()
+    });
+    let (mut names, others): (Vec<_>, Vec<_>) = names
+        .into_iter()
+        .partition(|name| is_of_a_run(&name.to_string_lossy()));
     // By time, which is what the names begin with.
     names.sort();
+    remarks.extend(not_runs(others));
     let older = names.len().saturating_sub(MOST_RUNS);
     let runs = names.into_iter().skip(older).map(|name| {
         let place = folder.join(&name);
@@ -71,9 +111,20 @@ fn history(results: &Path, scenario: OsString) -> History {
     History {
         runs,
         older,
+        remarks,
         baseline: baseline.is_dir().then(|| seen(&baseline, &called)),
         scenario: called,
     }
+}
+
+/// Which is the newest can be told of none of these, so they are not among the runs.
+fn not_runs(mut names: Vec<OsString>) -> Option<String> {
+    names.sort();
+    let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
+    let names = (!names.is_empty()).then(|| names.join(", "))?;
+    Some(format!(
+        "Not taken for runs, since their names do not begin with a time: {names}."
+    ))
 }
 
 /// A result, or the reason why there is none, without the path that stands beside it.
@@ -99,7 +150,7 @@ fn seen(folder: &Path, scenario: &str) -> Result<Seen, String> {
 }
 
 /// The names of what is a folder here, and neither a link (`latest`) nor hidden.
-fn folders(folder: &Path) -> std::io::Result<Vec<OsString>> {
+pub fn folders(folder: &Path) -> std::io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;

@@ -44,9 +44,15 @@ impl JudgedAgain {
 
 /// A file as a result; the error names it and says what it is instead.
 pub fn read_result(path: &Path) -> Result<Recorded, String> {
+    read_result_bytes(path).map(|(result, _)| result)
+}
+
+/// The same, with what it was read from.
+pub fn read_result_bytes(path: &Path) -> Result<(Recorded, Vec<u8>), String> {
     let bytes = std::fs::read(path);
     let bytes = bytes.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    recorded::read(&bytes).map_err(|error| format!("{}: {error}", path.display()))
+    let result = recorded::read(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok((result, bytes))
 }
 
 /// The folder of a run, also of one that was killed, judged by its evidence.

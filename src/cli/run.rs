@@ -73,7 +73,7 @@ impl Run {
     ) -> Result<(), Failure> {
         if let Some(file) = &self.summary {
             let errors: Vec<String> = error.iter().map(ToString::to_string).collect();
-            append(file, &harvest.summary.page(&errors, &[]))?;
+            append(file, &harvest.summary.page(&errors, "", &[]))?;
         }
         if self.manner.are_many(scenarios) {
             harvest.write_junit(&self.manner.results(home))?;

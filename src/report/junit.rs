@@ -55,6 +55,26 @@ pub fn suite(run: &RunRecord) -> Suite {
     suite
 }
 
+/// A scenario of which not even the cases are known: one test that stands for all of them.
+pub fn invalid(scenario: &str, reason: &str) -> Suite {
+    let mut suite = Suite {
+        tests: 1,
+        failures: 0,
+        errors: 1,
+        took_ms: None,
+        text: String::new(),
+    };
+    let (name, counts) = (escaped(scenario), suite.counts());
+    let (message, told) = (escaped(&one_line(reason)), escaped(reason));
+    suite.text = format!(
+        "  <testsuite name=\"{name}\"{counts}>\n    \
+         <testcase classname=\"{name}\" name=\"{name}\">\n      \
+         <error type=\"invalid\" message=\"{message}\">{told}</error>\n    \
+         </testcase>\n  </testsuite>\n"
+    );
+    suite
+}
+
 /// All runs of one command.
 pub fn document(suites: &[Suite]) -> String {
     let sum = |of: fn(&Suite) -> usize| suites.iter().map(of).sum();

@@ -1,6 +1,7 @@
 //! What runs have to say, each a function from an outcome to text or JSON.
 
 pub mod diff;
+pub mod differing;
 mod grid;
 pub mod html;
 pub mod index;
@@ -10,6 +11,7 @@ pub mod load;
 pub mod look;
 #[cfg(test)]
 mod made_up;
+mod mark;
 mod markup;
 pub mod plot;
 pub mod recorded;

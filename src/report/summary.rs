@@ -1,5 +1,6 @@
 //! What all runs of one command came to, as Markdown for the page of a CI job.
 
+use super::mark::Mark;
 use super::markup::cell;
 use super::terminal::case_text;
 use crate::model::{Outcome, RunRecord};
@@ -56,11 +57,11 @@ impl Summary {
     }
 
     /// The table first, then what is not as expected, then whatever else there is to say,
-    /// as far as it fits.
-    pub fn page(&self, errors: &[String], more: &[String]) -> String {
+    /// as far as it fits. `but` is what the heading must not keep quiet about.
+    pub fn page(&self, errors: &[String], but: &str, more: &[String]) -> String {
         let mut text = format!(
             "## fencepost: {}\n\n{}\n",
-            self.verdict(errors),
+            self.verdict(errors, but),
             self.words()
         );
         for error in errors {
@@ -93,10 +94,12 @@ impl Summary {
         text
     }
 
-    fn verdict(&self, errors: &[String]) -> String {
+    fn verdict(&self, errors: &[String], but: &str) -> String {
         let worst = self.scenarios.values().filter_map(|told| told.worst).min();
         match (worst, errors.is_empty()) {
-            (Some(worst), true) => worst.to_string(),
+            (Some(worst), true) if but.is_empty() => worst.to_string(),
+            (Some(Outcome::AsExpected), true) => format!("as expected, but {but}"),
+            (Some(worst), true) => format!("{worst}, and {but}"),
             (Some(Outcome::NotAsExpected), false) => {
                 "not as expected, and not all of it ran".into()
             }
@@ -128,22 +131,13 @@ impl Told {
     /// With how often, where there were several runs.
     fn verdict(&self) -> String {
         let outcomes = self.outcomes.iter().map(|(outcome, times)| {
-            let sign = sign(*outcome);
+            let sign = Mark::of(*outcome).sign;
             match self.outcomes.values().sum::<u32>() {
                 1 => format!("{sign} {outcome}"),
                 runs => format!("{sign} {outcome} {times} of {runs}"),
             }
         });
         outcomes.collect::<Vec<_>>().join(", ")
-    }
-}
-
-/// For whoever does not read every word.
-fn sign(outcome: Outcome) -> char {
-    match outcome {
-        Outcome::AsExpected => '✓',
-        Outcome::NotAsExpected => '✗',
-        Outcome::Inconclusive => '?',
     }
 }
 
@@ -209,7 +203,7 @@ mod tests {
         let mut summary = Summary::default();
         summary.add(&run(vec![case("a", None)]));
         summary.add(&bad("pause|gt"));
-        let page = summary.page(&[], &["### and more\n".to_owned()]);
+        let page = summary.page(&[], "", &["### and more\n".to_owned()]);
         let expected = [
             "## fencepost: not as expected\n\n1 of 2 scenarios as expected, 1 not as expected.\n",
             "| contention | ✓ as expected | 1 of 1 | `results/contention/1` |",
@@ -225,13 +219,28 @@ mod tests {
     }
 
     #[test]
+    fn the_heading_knows_what_changed_since_the_baseline() {
+        let mut summary = Summary::default();
+        summary.add(&run(vec![case("a", None)]));
+        let heading = |summary: &Summary| {
+            let page = summary.page(&[], "1 differs from the baseline", &[]);
+            page.lines().next().map(str::to_owned)
+        };
+        let words = "## fencepost: as expected, but 1 differs from the baseline";
+        assert_eq!(heading(&summary).as_deref(), Some(words));
+        summary.add(&bad("pause"));
+        let words = "## fencepost: not as expected, and 1 differs from the baseline";
+        assert_eq!(heading(&summary).as_deref(), Some(words));
+    }
+
+    #[test]
     fn many_runs_are_one_row() {
         let mut summary = Summary::default();
         for _ in 0..9 {
             summary.add(&run(vec![case("a", None)]));
             summary.add(&bad("contention"));
         }
-        let page = summary.page(&[], &[]);
+        let page = summary.page(&[], "", &[]);
         let row = "| ✗ not as expected 9 of 18, ✓ as expected 9 of 18 | 18 of 27 |";
         assert!(page.contains(row), "{page}");
         assert_eq!(page.matches("### ").count(), RUNS_TOLD);
@@ -244,7 +253,7 @@ mod tests {
         never.unfinished = vec!["a".to_owned()];
         never.folder = Default::default();
         summary.add(&never);
-        let page = summary.page(&["Docker is ```gone".to_owned()], &[]);
+        let page = summary.page(&["Docker is ```gone".to_owned()], "", &[]);
         assert!(
             page.starts_with("## fencepost: not all of it ran\n"),
             "{page}"
@@ -263,7 +272,7 @@ mod tests {
         let mut long = bad("long");
         long.cases[1].verdict.doubts = vec!["é".repeat(MOST_BYTES_OF_A_RUN)];
         summary.add(&long);
-        let page = summary.page(&[], &["x".repeat(MOST_BYTES)]);
+        let page = summary.page(&[], "", &["x".repeat(MOST_BYTES)]);
         assert!(page.len() < 2 * MOST_BYTES_OF_A_RUN, "{}", page.len());
         assert!(page.ends_with("1 more are too long for this page.\n"));
     }

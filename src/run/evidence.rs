@@ -1,10 +1,10 @@
 //! What a case leaves on disk, written row by row as it happens, so that a
 //! killed run keeps its evidence.
 
-use super::folder::{FolderError, to_json, write_failed, write_whole};
+use super::folder::{FolderError, make_folder, to_json, write_failed, write_whole};
 use crate::model::{CaseNotes, Event, FaultRow, LoadRecord, LockEvent, LogRow};
 use serde::Serialize;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{Error, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -37,7 +37,7 @@ pub struct Evidence {
 impl Evidence {
     pub fn create(folder: PathBuf) -> Result<Evidence, FolderError> {
         let logs = folder.join("logs");
-        fs::create_dir_all(&logs).map_err(write_failed(&logs))?;
+        make_folder(&logs)?;
         let open = |name: &str| {
             let path = folder.join(name);
             let file = File::create(&path).map_err(write_failed(&path))?;

@@ -2,9 +2,11 @@
 
 use super::time_stamp::time_stamp;
 use serde::Serialize;
+use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 pub const SCENARIO: &str = "scenario.yml";
@@ -66,8 +68,7 @@ pub struct RunFolder {
 impl RunFolder {
     /// Whether there will be a place for results, before anything takes its time.
     pub fn check(results: &Path, scenario: &str) -> Result<(), FolderError> {
-        let parent = results.join(scenario);
-        fs::create_dir_all(&parent).map_err(write_failed(&parent))
+        make_folder(&results.join(scenario))
     }
 
     pub fn create(
@@ -77,7 +78,7 @@ impl RunFolder {
         text: &str,
     ) -> Result<RunFolder, FolderError> {
         let parent = results.join(scenario);
-        fs::create_dir_all(&parent).map_err(write_failed(&parent))?;
+        make_folder(&parent)?;
         let stamp = time_stamp(SystemTime::now());
         let mut path = parent.join(format!("{stamp}-{seed}"));
         // Two runs in one millisecond: bounded, since each try is another name.
@@ -125,13 +126,48 @@ pub fn to_json(value: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
+/// With all folders above it; one that is there already is as good.
+pub fn make_folder(path: &Path) -> Result<(), FolderError> {
+    fs::create_dir_all(path).map_err(write_failed(path))
+}
+
+/// Whoever reads sees the old content or the new, and nothing between.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), FolderError> {
-    let new = path.with_extension("new");
-    let written = fs::write(&new, content).and_then(|()| fs::rename(&new, path));
-    written.map_err(|source| {
-        let _ = fs::remove_file(&new);
-        write_failed(path)(source)
-    })
+    Aside::write(path, content)?.take_place()
+}
+
+/// A file that is written and has not taken its place yet; one that never does is removed.
+pub struct Aside {
+    path: PathBuf,
+    aside: PathBuf,
+}
+
+impl Aside {
+    /// Beside its place, under a name that no other writer of this machine uses.
+    pub fn write(path: &Path, content: &[u8]) -> Result<Aside, FolderError> {
+        static WRITTEN: AtomicU64 = AtomicU64::new(0);
+        let count = WRITTEN.fetch_add(1, Ordering::Relaxed);
+        let mut name = OsString::from(".");
+        name.push(path.file_name().unwrap_or_default());
+        name.push(format!(".{}.{count}", std::process::id()));
+        let file = Aside {
+            path: path.to_owned(),
+            aside: path.with_file_name(name),
+        };
+        fs::write(&file.aside, content).map_err(write_failed(path))?;
+        Ok(file)
+    }
+
+    pub fn take_place(self) -> Result<(), FolderError> {
+        fs::rename(&self.aside, &self.path).map_err(write_failed(&self.path))
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        // Gone already where it took its place.
+        let _ = fs::remove_file(&self.aside);
+    }
 }
 
 pub fn write_failed(path: &Path) -> impl FnOnce(io::Error) -> FolderError {
@@ -163,5 +199,39 @@ mod tests {
         let second = RunFolder::create(results.path(), "s", 1, "text").unwrap();
         let latest = fs::canonicalize(results.path().join("s/latest")).unwrap();
         assert_eq!(latest, fs::canonicalize(&second.path).unwrap());
+    }
+
+    fn names(folder: &Path) -> Vec<OsString> {
+        let entries = fs::read_dir(folder).unwrap();
+        entries.map(|entry| entry.unwrap().file_name()).collect()
+    }
+
+    #[test]
+    fn many_writers_of_one_file_do_not_meet_half_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("index.html");
+        let contents: Vec<Vec<u8>> = (0..8).map(|n| vec![b'a' + n; 100_000]).collect();
+        std::thread::scope(|scope| {
+            for content in &contents {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..25 {
+                        write_whole(path, content).unwrap();
+                    }
+                });
+            }
+        });
+        assert!(contents.contains(&fs::read(&path).unwrap()));
+        assert_eq!(names(folder.path()), ["index.html"]);
+    }
+
+    #[test]
+    fn what_cannot_take_its_place_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("taken");
+        fs::create_dir(&path).unwrap();
+        let error = write_whole(&path, b"text").unwrap_err().to_string();
+        assert!(error.starts_with("cannot write "), "{error}");
+        assert_eq!(names(folder.path()), ["taken"]);
     }
 }

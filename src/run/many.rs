@@ -87,12 +87,11 @@ pub async fn run_all(
         }
         run.give_up(progress);
     }
-    match trouble.error {
-        Some(error) => Err(error),
-        // Too late to stop anything, and whoever interrupted wants no more.
-        None if interrupt.is_cancelled() => Err(RunError::Interrupted),
-        None => Ok(()),
+    // Also when it was too late to stop anything: whoever interrupted wants no more.
+    if interrupt.is_cancelled() {
+        trouble.add(RunError::Interrupted, progress);
     }
+    trouble.error.map_or(Ok(()), Err)
 }
 
 /// One case of one run, waiting for room.
@@ -175,9 +174,11 @@ impl Runs<'_, '_> {
             return Ok(());
         };
         run.add(ran, progress)?;
-        if run.is_over() {
+        // It is told once, also where telling fails.
+        if run.is_over()
+            && let Some(run) = self.open.remove(&turn.run)
+        {
             (self.report)(&run.record).map_err(RunError::Report)?;
-            self.open.remove(&turn.run);
         }
         Ok(())
     }
@@ -194,13 +195,20 @@ struct Trouble {
 impl Trouble {
     /// The first error is what the runs end with. That others were stopped is
     /// no news then; what else went wrong is said, or told at the end where the first
-    /// error stopped nothing.
+    /// error stopped nothing. There, somebody who interrupts is why not everything ran,
+    /// whatever else went wrong.
     fn add(&mut self, error: RunError, progress: &dyn Progress) {
         if !self.keep_going || matches!(error, RunError::Interrupted) {
             self.stop.cancel();
         }
         self.error = Some(match (self.error.take(), error) {
             (None | Some(RunError::Interrupted), error) => error,
+            (Some(first), RunError::Interrupted) if self.keep_going && !first.is_interrupt() => {
+                RunError::AndAlso {
+                    first: Box::new(RunError::Interrupted),
+                    then: Box::new(first),
+                }
+            }
             (Some(first), RunError::Interrupted) => first,
             (Some(first), then) if self.keep_going => RunError::AndAlso {
                 first: Box::new(first),
@@ -257,6 +265,31 @@ mod tests {
     fn what_goes_wrong_after_an_interrupt_is_worse_than_it() {
         let errors = vec![RunError::Interrupted, broken("left behind")];
         assert_eq!(ends_with(false, errors).0, "left behind");
+    }
+
+    #[test]
+    fn whoever_goes_on_and_is_interrupted_ends_with_that_and_hears_it_once() {
+        let mut trouble = Trouble {
+            stop: CancellationToken::new(),
+            keep_going: true,
+            error: None,
+        };
+        let errors = [
+            broken("a"),
+            RunError::Interrupted,
+            RunError::Interrupted,
+            broken("b"),
+            RunError::Interrupted,
+        ];
+        for error in errors {
+            trouble.add(error, &Heard::default());
+        }
+        let error = trouble.error.unwrap();
+        assert!(trouble.stop.is_cancelled() && error.is_interrupt());
+        assert_eq!(
+            error.to_string(),
+            format!("{}\na\nb", RunError::Interrupted)
+        );
     }
 
     #[test]

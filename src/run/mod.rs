@@ -32,7 +32,10 @@ mod through_faults;
 mod time_stamp;
 mod workers;
 
-pub use folder::{FolderError, JUNIT, REPORT, RESULT, RunFolder, SCENARIO, to_json, write_whole};
+pub use folder::{
+    Aside, FolderError, JUNIT, REPORT, RESULT, RunFolder, SCENARIO, make_folder, to_json,
+    write_whole,
+};
 pub use judge::judge_run;
 pub use load::{LocalRequest, ServerAddresses, run_local};
 pub use many::{Pace, run_all};
@@ -146,6 +149,15 @@ impl RunError {
                 which: format!("{scenario} {case}"),
                 error: Box::new(error),
             },
+        }
+    }
+
+    /// Whether the first thing to say is that somebody interrupted.
+    fn is_interrupt(&self) -> bool {
+        match self {
+            RunError::Interrupted => true,
+            RunError::AndAlso { first, .. } => first.is_interrupt(),
+            _ => false,
         }
     }
 }

@@ -6,6 +6,9 @@ use sha2::{Digest, Sha256};
 use std::fs;
 use std::path::Path;
 
+/// A scenario with the same cases.
+const OTHER: &str = "resource-crash";
+
 fn bless(results: &Results, arguments: &[&str]) -> Ended {
     let shared = ["bless", "--results", results.path()];
     offline(&[&shared[..], arguments].concat())
@@ -100,6 +103,36 @@ fn what_nobody_ran_whole_and_plain_is_refused_and_all_of_it_is_told() {
     bless(&results, &[&set, &older, "--even-so"])
         .expect_code(64)
         .expect_said(&["there are several runs of pause-gt-ttl"]);
+}
+
+#[test]
+fn what_did_not_finish_is_named_also_where_the_scenario_has_lost_it() {
+    let results = Results::new();
+    let mut unfinished = of("good");
+    unfinished["stable"]["unfinished"] = json!(["gone"]);
+    let unfinished = results.write("unfinished.json", unfinished.to_string());
+    bless(&results, &[&unfinished])
+        .expect_code(2)
+        .expect_said(&["unfinished.json: it is partial, without gone: run it whole"]);
+}
+
+#[test]
+fn where_one_cannot_be_written_none_is_blessed() {
+    let results = Results::new();
+    results.baseline(SCENARIO, &of("again"));
+    let good = results.write("good.json", of("good").to_string());
+    let mut other = of("good");
+    other["stable"]["scenario"]["name"] = json!(OTHER);
+    let other = results.write("other.json", other.to_string());
+    // No folder can be made where a file is.
+    results.write(&format!("baseline/{OTHER}"), "");
+    bless(&results, &[&good, &other, "--even-so"])
+        .expect_code(70)
+        .expect_said(&["cannot write "]);
+    assert_eq!(baseline(&results), Some(of("again")));
+    let folder = format!("{}/baseline/{SCENARIO}", results.path());
+    let left = fs::read_dir(folder).expect("a folder").count();
+    assert_eq!(left, 1, "nothing is left beside it");
 }
 
 #[test]

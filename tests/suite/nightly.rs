@@ -62,6 +62,29 @@ impl Night {
         junit(&self.results.join("junit.xml"))
     }
 
+    /// A baseline that nobody could judge, and one whose scenario is gone: both have to be
+    /// looked at, and neither is a changed verdict.
+    fn is_in_doubt_about_the_baseline(&self) {
+        let path = self.results.join("baseline/calm/result.json");
+        let reviewed = self.file("baseline/calm/result.json");
+        let mut unsure = json(&path);
+        unsure["stable"]["cases"]["fenced"]["verdict"] = json!("inconclusive");
+        fs::write(&path, unsure.to_string()).expect("a file");
+        let gone = self.results.join("baseline/gone");
+        fs::create_dir(&gone).expect("a folder");
+        fs::write(gone.join("result.json"), &reviewed).expect("a file");
+        let ended = self.run(&["nightly"]).expect_code(2);
+        ended.expect_said(&[
+            "against the baseline: 1 in doubt, 1 with the same verdicts, 1 not comparable",
+            "gone: not comparable: it has a baseline, and no scenario is called so any more",
+        ]);
+        let heading = "## fencepost: as expected, but 1 cannot be compared with the baseline\n";
+        let summary = self.file("summary.md");
+        assert!(summary.starts_with(heading), "{summary}");
+        fs::remove_dir_all(gone).expect("it was there");
+        fs::write(&path, reviewed).expect("a file");
+    }
+
     /// The verdict of each scenario on the overview.
     fn index(&self) -> Vec<(String, String)> {
         let page = self.file("index.html");
@@ -122,6 +145,7 @@ fn a_night_is_compared_with_what_was_blessed() {
         .run(&["bless"])
         .expect_code(0)
         .expect_said(&["calm: ", "(the first baseline)"]);
+    night.is_in_doubt_about_the_baseline();
     let defect = ["--mutant", "resource-ignores-token"];
     let worse = [&["nightly", "--format", "json"], &defect[..]].concat();
     let told: Value = serde_json::from_str(&night.run(&worse).expect_code(1).stdout).expect("JSON");
@@ -218,7 +242,10 @@ fn one_that_cannot_run_keeps_no_other_from_running() {
     let kinds = all(&told, "error")
         .into_iter()
         .map(|error| &error["attributes"]["type"]);
-    assert_eq!(kinds.collect::<Vec<_>>(), ["unfinished", "unfinished"]);
+    assert_eq!(
+        kinds.collect::<Vec<_>>(),
+        ["unfinished", "unfinished", "invalid"]
+    );
 }
 
 #[test]
@@ -273,6 +300,44 @@ fn a_night_without_docker_says_so_everywhere() {
     assert_eq!(all(&told, "error").len(), 4);
     let message = &all(&told, "error")[0]["attributes"]["message"];
     assert_eq!(message, "the command ended before this run began");
+}
+
+#[test]
+fn one_broken_topology_stops_the_night_and_is_told_everywhere() {
+    let night = Night::new("compose");
+    night.home.write("compose/torn.yml", "services: [\n");
+    let ended = offline(&night.arguments(&["nightly", "--runtime", "docker"])).expect_code(64);
+    ended.expect_said(&["compose/torn.yml", "written: "]);
+    let summary = night.file("summary.md");
+    expect(
+        &summary,
+        &["## fencepost: nothing ran\n", "compose/torn.yml"],
+    );
+    let told = night.junit();
+    let errors = all(&told, "error");
+    let kinds = errors.iter().map(|error| &error["attributes"]["type"]);
+    assert_eq!(kinds.collect::<Vec<_>>(), ["invalid", "invalid"]);
+    expect(
+        errors[0]["text"].as_str().expect("a text"),
+        &["compose/torn.yml"],
+    );
+}
+
+#[test]
+fn a_baseline_that_nothing_ran_for_is_named() {
+    let night = Night::new("missed");
+    for scenario in ["calm", "gone"] {
+        let folder = night.results.join("baseline").join(scenario);
+        fs::create_dir_all(&folder).expect("a folder");
+        fs::write(folder.join("result.json"), good().to_string()).expect("a file");
+    }
+    let ended = offline(&night.arguments(&["nightly", "--runtime", "docker"])).expect_code(69);
+    ended.expect_said(&[
+        "against the baseline: 2 not comparable",
+        "calm: not comparable: it has a baseline, and did not run",
+        "gone: not comparable: it has a baseline, and no scenario is called so any more",
+    ]);
+    expect(&night.file("summary.md"), &["### gone: **not comparable**"]);
 }
 
 #[test]

@@ -184,6 +184,52 @@ fn a_folder_that_has_no_runs_or_is_not_there_is_wrong_usage() {
 }
 
 #[test]
+fn a_page_of_somebody_else_is_not_written_over() {
+    let results = Results::new();
+    add(&results, SCENARIO, NIGHTS[0], &good());
+    let theirs = results.write("index.html", "<title>My site</title>");
+    offline(&["report", "--index", results.path()])
+        .expect_code(64)
+        .expect_said(&["index.html is there and was not made by fencepost"]);
+    let text = fs::read_to_string(&theirs).expect("the page");
+    assert_eq!(text, "<title>My site</title>");
+    fs::remove_file(theirs).expect("it was there");
+    // Its own it makes anew.
+    assert_eq!(index(&results), index(&results));
+}
+
+#[test]
+fn a_folder_of_other_things_or_of_one_scenario_gets_no_page() {
+    let site = Results::new();
+    site.write("css/old/style.css", "");
+    offline(&["report", "--index", site.path()])
+        .expect_code(64)
+        .expect_said(&["has no runs"]);
+    let results = Results::new();
+    add(&results, SCENARIO, NIGHTS[0], &good());
+    let one = format!("{}/{SCENARIO}", results.path());
+    offline(&["report", "--index", &one])
+        .expect_code(64)
+        .expect_said(&["holds the runs of one scenario; name the folder above it"]);
+    assert!(!Path::new(&one).join("index.html").exists());
+}
+
+#[test]
+fn what_is_not_named_like_a_run_is_not_the_newest() {
+    let results = Results::new();
+    add(&results, SCENARIO, NIGHTS[0], &good());
+    results.write(&format!("{SCENARIO}/tmp/notes.txt"), "");
+    let page = index(&results);
+    expect(
+        &page,
+        &[
+            "1 of 1 scenarios as expected. The newest run began at 2026-11-13",
+            "Not taken for runs, since their names do not begin with a time: tmp.",
+        ],
+    );
+}
+
+#[test]
 fn a_name_that_is_no_text_hides_nothing() {
     let results = Results::new();
     let folder = Path::new(results.path()).join(OsStr::from_bytes(b"pause\xff"));

@@ -137,6 +137,14 @@ fn a_topology_stands_until_it_is_taken_down_and_runs_leave_it_alone() {
 fn an_interrupt_in_the_middle_leaves_nothing_up() {
     let Some(_turn) = docker_alone() else { return };
     let played = Played::new();
+    // One that is never ready: it cannot be up before somebody interrupts.
+    let file = format!("compose/{TOPOLOGY}.yml");
+    let text = std::fs::read_to_string(played.home.file(&file)).expect("a topology");
+    let words = "Ready to accept connections";
+    assert!(text.contains(words), "{text}");
+    played
+        .home
+        .write(&file, text.replace(words, "This is never said"));
     let up = start(command(["--home", played.home.path(), "up", TOPOLOGY]));
     up.await_said(&format!("starting {TOPOLOGY} …"));
     up.signal(Signal::SIGINT);

@@ -15,6 +15,22 @@ fn a_recorded_run_gets_the_same_verdict_without_docker() {
 }
 
 #[test]
+fn what_a_later_program_added_is_no_difference_and_what_differs_is_named() {
+    let Some(_turn) = docker_alone() else { return };
+    let copy = Copy::new();
+    let path = copy.file("result.json");
+    let mut result = json(&path);
+    result["stable"]["tags"] = serde_json::json!(["later"]);
+    result["stable"]["cases"]["fenced"]["cost"] = serde_json::json!(1);
+    fs::write(&path, result.to_string()).expect("a copy");
+    copy.check(0).expect_said(&["the same as recorded"]);
+    result["stable"]["cases"]["fenced"]["verdict"] = serde_json::json!("inconclusive");
+    fs::write(&path, result.to_string()).expect("a copy");
+    copy.check(0)
+        .expect_said(&["this differs from", "(not the same: cases.fenced.verdict)"]);
+}
+
+#[test]
 fn a_missing_row_of_the_log_makes_it_inconclusive() {
     let Some(_turn) = docker_alone() else { return };
     let copy = Copy::new();

@@ -122,6 +122,30 @@ fn what_was_written_is_posted_and_uploaded_also_after_a_bad_night() {
 }
 
 #[test]
+fn a_night_that_could_not_begin_does_not_lose_the_history() {
+    let night = workflow("nightly.yml");
+    let all = steps(&night);
+    let position = |is_it: &dyn Fn(&Value) -> bool| all.iter().position(is_it).expect("a step");
+    let uses = |step: &Value, name: &str| {
+        let uses = step["uses"].as_str();
+        uses.is_some_and(|uses| uses.starts_with(name))
+    };
+    let unpack = position(&|step| runs(step).contains("tar -xzf"));
+    assert!(unpack < position(&|step| runs(step).contains("apt-get")));
+    assert_eq!(all[unpack]["id"], Value::from("unpack"));
+    let pack = position(&|step| runs(step).contains("tar --null"));
+    assert_eq!(all[pack]["id"], Value::from("pack"));
+    let save = position(&|step| uses(step, "actions/cache/save@"));
+    let conditions = [(pack, "unpack"), (save, "pack")];
+    for (step, before) in conditions {
+        let condition = format!("always() && steps.{before}.outcome == 'success'");
+        assert_eq!(all[step]["if"], Value::from(condition));
+    }
+    let key = all[save]["with"]["key"].as_str().expect("a key");
+    assert!(key.contains("github.run_attempt"), "{key}");
+}
+
+#[test]
 fn the_history_of_earlier_nights_comes_back_for_the_overview() {
     let night = workflow("nightly.yml");
     let (pack, unpack) = (

@@ -12,6 +12,7 @@ use super::home::Home;
 use super::output;
 use super::progress::look;
 use super::recorded::read_result;
+use crate::model::Outcome;
 use crate::report::diff::{self, DEFAULT_RATIO, Difference};
 use clap::Args;
 use std::path::PathBuf;
@@ -107,29 +108,29 @@ impl Diff {
                 }
             }
         }
-        Ok(exit(&comparisons))
+        // With nothing that could be compared, nothing is known to be the same.
+        let worst = worst(&comparisons, |difference| {
+            match difference.verdict_changed {
+                true => Outcome::NotAsExpected,
+                false => Outcome::AsExpected,
+            }
+        });
+        Ok(worst.unwrap_or(Outcome::Inconclusive).into())
     }
 }
 
-/// Changed beats unknown beats the same, as with every verdict.
-fn exit(comparisons: &[Comparison]) -> Exit {
-    let mut exit = Exit::Inconclusive;
-    let mut unknown = false;
-    for comparison in comparisons {
-        match &comparison.came_to {
-            CameTo::Compared(difference) if difference.verdict_changed => {
-                return Exit::NotAsExpected;
-            }
-            CameTo::Compared(_) => exit = Exit::AsExpected,
-            CameTo::NotComparable(_) => unknown = true,
-            CameTo::OnlyNew => {}
-        }
-    }
-    match unknown {
-        true => Exit::Inconclusive,
-        // With nothing that could be compared, nothing is known to be the same.
-        false => exit,
-    }
+/// Changed beats unknown beats the same, as with every verdict; `None` where there was
+/// nothing to compare with. How heavy a difference weighs is for whoever asks.
+pub fn worst(
+    comparisons: &[Comparison],
+    weight: impl Fn(&Difference) -> Outcome,
+) -> Option<Outcome> {
+    let weights = comparisons.iter().filter_map(|one| match &one.came_to {
+        CameTo::Compared(difference) => Some(weight(difference)),
+        CameTo::NotComparable(_) => Some(Outcome::Inconclusive),
+        CameTo::OnlyNew => None,
+    });
+    weights.min()
 }
 
 impl Comparison {

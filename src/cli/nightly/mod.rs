@@ -7,7 +7,7 @@ use super::exit::{Exit, Failure};
 use super::format::Printed;
 use super::home::Home;
 use super::{output, overview};
-use crate::run::{FolderError, write_whole};
+use crate::run::{make_folder, write_whole};
 use crate::scenario::{Scenario, Settings};
 use changes::Changes;
 use clap::Args;
@@ -22,8 +22,9 @@ const SUMMARY: &str = "summary.md";
 /// (verdicts, and what changed against results/baseline/). A scenario that cannot run is told of,
 /// and the others run all the same; what an interrupted one had come to is written as well.
 ///
-/// Exit codes: as of run, and 1 also when a verdict differs from the baseline, 2 also when the
-/// baseline cannot be read. A scenario without a baseline is said, and is no failure.
+/// Exit codes: as of run, and 1 also when a verdict differs from the baseline, 2 also when a
+/// baseline cannot be read or has no run beside it. A scenario without a baseline is said, and is
+/// no failure.
 #[derive(Args)]
 pub struct Nightly {
     #[command(flatten)]
@@ -36,27 +37,34 @@ impl Nightly {
     pub async fn execute(self, home: Home) -> Result<Exit, Failure> {
         let results = self.manner.results(&home);
         // A place that cannot be written to is better known before the night.
-        let made = std::fs::create_dir_all(&results);
-        made.map_err(|source| FolderError::Write {
-            path: results.clone(),
-            source,
-        })?;
-        let (scenarios, mut failures) = self.load(&home)?;
+        make_folder(&results)?;
+        let mut library = self.load(&home);
+        let mut failures = std::mem::take(&mut library.failures);
         let mut harvest = Harvest::default();
         let batch = Batch {
             home: &home,
-            scenarios: &scenarios,
+            scenarios: &library.scenarios,
             manner: &self.manner,
             case: None,
             keep: false,
             keep_going: true,
             silent: self.printed.is_json(),
         };
-        // What stopped a run counts before what could not begin.
-        if let Err(failure) = batch.run(&mut harvest).await {
+        // Where nothing could be read, that is all there is to say.
+        let is_hopeless = library.scenarios.is_empty() && !failures.is_empty();
+        if !is_hopeless && let Err(failure) = batch.run(&mut harvest).await {
+            for scenario in &library.scenarios {
+                if !harvest.has(&scenario.name) {
+                    harvest.add_invalid(&scenario.name, &failure.to_string());
+                }
+            }
+            // What stopped a run counts before what could not begin.
             failures.insert(0, failure);
         }
-        let changes = Changes::since_baseline(&results, &harvest.summary);
+        for (scenario, reason) in &library.invalid {
+            harvest.add_invalid(scenario, reason);
+        }
+        let changes = Changes::since_baseline(&results, &harvest.summary, &library);
         let written = write(&results, &harvest, &changes, &mut failures)?;
         let ended = match failures.first() {
             None => Ok(harvest.tally.worst().min(changes.outcome())),
@@ -78,19 +86,64 @@ impl Nightly {
         Ok(ended?.into())
     }
 
-    /// What is invalid does not keep the others from running.
-    fn load(&self, home: &Home) -> Result<(Vec<Scenario>, Vec<Failure>), Failure> {
-        let (library, around) = (home.library(), home.surroundings()?);
+    /// What is invalid does not keep the others from running, and nothing of it keeps anybody
+    /// from being told.
+    fn load(&self, home: &Home) -> Loaded {
+        let mut loaded = Loaded::default();
+        let library = home.library();
+        let names = library.names().unwrap_or_else(|error| {
+            loaded.failures.push(error.into());
+            Vec::new()
+        });
+        let around = match home.surroundings() {
+            Ok(around) => around,
+            // No scenario can be understood without its topology.
+            Err(error) => {
+                let failure = Failure::from(error);
+                let invalid = names.into_iter().map(|name| (name, failure.to_string()));
+                loaded.invalid = invalid.collect();
+                loaded.failures.push(failure);
+                return loaded;
+            }
+        };
         let settings = Settings(self.manner.set.clone());
-        let (mut scenarios, mut failures) = (Vec::new(), Vec::new());
-        for name in library.names()? {
+        for name in names {
             match library.load(&name, &settings, &around) {
-                Ok(scenario) if scenario.is_load() => {}
-                Ok(scenario) => scenarios.push(scenario),
-                Err(error) => failures.push(Failure::from(error)),
+                Ok(scenario) if scenario.is_load() => loaded.loads.push(name),
+                Ok(scenario) => loaded.scenarios.push(scenario),
+                Err(error) => {
+                    let failure = Failure::from(error);
+                    loaded.invalid.push((name, failure.to_string()));
+                    loaded.failures.push(failure);
+                }
             }
         }
-        Ok((scenarios, failures))
+        loaded
+    }
+}
+
+/// The library as far as it could be read.
+#[derive(Default)]
+struct Loaded {
+    scenarios: Vec<Scenario>,
+    /// They measure the machine, and are not for the night.
+    loads: Vec<String>,
+    /// Each with the reason.
+    invalid: Vec<(String, String)>,
+    failures: Vec<Failure>,
+}
+
+impl Loaded {
+    fn is_load(&self, name: &str) -> bool {
+        self.loads.iter().any(|load| load == name)
+    }
+
+    /// Whether there is a file of that name, valid or not.
+    fn knows(&self, name: &str) -> bool {
+        let scenarios = self.scenarios.iter().map(|scenario| &scenario.name);
+        let invalid = self.invalid.iter().map(|(name, _)| name);
+        let mut all = scenarios.chain(&self.loads).chain(invalid);
+        all.any(|known| known == name)
     }
 }
 
@@ -110,7 +163,9 @@ fn write(
     }
     let errors: Vec<String> = failures.iter().map(ToString::to_string).collect();
     let summary = results.join(SUMMARY);
-    let page = harvest.summary.page(&errors, &changes.page());
+    let page = harvest
+        .summary
+        .page(&errors, &changes.but(), &changes.page());
     write_whole(&summary, page.as_bytes())?;
     written.push(summary);
     Ok(written)

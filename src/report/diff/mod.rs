@@ -51,6 +51,20 @@ pub enum Standing {
     Absent,
 }
 
+impl Verdict {
+    /// What it means for whoever asks whether all is as it was. Where nobody could tell
+    /// how a case stands, nobody can tell whether it changed.
+    fn weight(&self) -> Outcome {
+        use Standing::{AsExpected, Inconclusive, Unfinished};
+        match (self.old, self.new) {
+            (old, new) if old == new => Outcome::AsExpected,
+            (_, Inconclusive | Unfinished) => Outcome::Inconclusive,
+            (Inconclusive | Unfinished, AsExpected) => Outcome::Inconclusive,
+            _ => Outcome::NotAsExpected,
+        }
+    }
+}
+
 impl Standing {
     pub fn words(self) -> &'static str {
         match self {
@@ -135,6 +149,12 @@ impl Difference {
             true => format!("a verdict changed ({changed}); {measured}"),
             false => format!("the same verdicts; {measured}"),
         }
+    }
+
+    /// The worst that a change of a verdict means.
+    pub fn weight(&self) -> Outcome {
+        let weights = self.verdicts.iter().map(Verdict::weight);
+        weights.min().unwrap_or(Outcome::AsExpected)
     }
 
     /// Whether there is more to say than that nothing changed. A newer kernel or image

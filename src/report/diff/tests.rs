@@ -1,4 +1,4 @@
-use super::{Change, Difference, Standing, compare, folded, page, screen};
+use super::{Change, Difference, Standing, Verdict, compare, folded, page, screen};
 use crate::model::{CaseResult, Outcome, RunRecord};
 use crate::report::json::result;
 use crate::report::look::Look;
@@ -279,4 +279,29 @@ fn a_headline_says_which_verdicts_changed_and_a_new_kernel_alone_is_none() {
     let title = "<details><summary>contention: the same verdicts; measurements: 1 of ";
     assert!(text.starts_with(title), "{text}");
     assert!(text.contains("\n\n### contention"), "{text}");
+}
+
+#[test]
+fn a_case_that_nobody_could_judge_is_no_changed_case() {
+    use Standing::*;
+    let weights = [
+        (AsExpected, AsExpected, Outcome::AsExpected),
+        (NotAsExpected, NotAsExpected, Outcome::AsExpected),
+        (AsExpected, Inconclusive, Outcome::Inconclusive),
+        (AsExpected, Unfinished, Outcome::Inconclusive),
+        (Inconclusive, AsExpected, Outcome::Inconclusive),
+        (AsExpected, NotAsExpected, Outcome::NotAsExpected),
+        (NotAsExpected, AsExpected, Outcome::NotAsExpected),
+        (Inconclusive, NotAsExpected, Outcome::NotAsExpected),
+        (AsExpected, Absent, Outcome::NotAsExpected),
+        (Absent, AsExpected, Outcome::NotAsExpected),
+    ];
+    for (old, new, weight) in weights {
+        let case = "a".to_owned();
+        assert_eq!(
+            Verdict { case, old, new }.weight(),
+            weight,
+            "{old:?} {new:?}"
+        );
+    }
 }

@@ -9,8 +9,10 @@ mod trends;
 mod when;
 
 pub use page::page;
+pub use when::is_of_a_run;
 
 use super::diff;
+use super::mark::Mark;
 use super::recorded::Recorded;
 use crate::model::Outcome;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,6 +24,8 @@ pub struct History {
     pub runs: Vec<Run>,
     /// So many are older still, and were not read.
     pub older: usize,
+    /// What else there is to say about its folder.
+    pub remarks: Vec<String>,
     /// The result that somebody has reviewed, or why it is none.
     pub baseline: Option<Result<Seen, String>>,
 }
@@ -102,46 +106,14 @@ impl History {
     }
 }
 
-/// How an outcome is written, with a sign, so that no colour says anything alone.
-struct Look {
-    class: &'static str,
-    sign: char,
-    words: &'static str,
-    /// For whoever reads the page by program: as in result.json.
-    name: &'static str,
-}
-
-fn look(seen: &Result<Seen, String>) -> Look {
+fn mark_of(seen: &Result<Seen, String>) -> Mark {
     match seen {
-        Ok(seen) => look_of(seen.verdict),
-        Err(_) => Look {
+        Ok(seen) => Mark::of(seen.verdict),
+        Err(_) => Mark {
+            name: "unreadable",
             class: "unreadable",
             sign: '–',
-            words: "unreadable",
-            name: "unreadable",
-        },
-    }
-}
-
-fn look_of(outcome: Outcome) -> Look {
-    match outcome {
-        Outcome::AsExpected => Look {
-            class: "as-expected",
-            sign: '✓',
-            words: "as expected",
-            name: "as_expected",
-        },
-        Outcome::NotAsExpected => Look {
-            class: "not-as-expected",
-            sign: '✗',
-            words: "not as expected",
-            name: "not_as_expected",
-        },
-        Outcome::Inconclusive => Look {
-            class: "inconclusive",
-            sign: '?',
-            words: "inconclusive",
-            name: "inconclusive",
+            words: "unreadable".to_owned(),
         },
     }
 }

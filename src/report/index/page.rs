@@ -4,9 +4,10 @@
 use super::strip::strip;
 use super::trends::trends;
 use super::when::when;
-use super::{History, Look, Run, Seen, look, look_of};
+use super::{History, Run, Seen, mark_of};
 use crate::model::Outcome;
 use crate::report::html::document;
+use crate::report::mark::Mark;
 use crate::report::markup::escaped;
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -107,7 +108,7 @@ fn lead(histories: &[History]) -> String {
 fn row(history: &History) -> String {
     let (name, anchor) = (escaped(&history.scenario), anchor(history));
     let newest = history.newest();
-    let verdict = newest.map_or("none", |run| look(&run.seen).name);
+    let verdict = newest.map_or("none", |run| mark_of(&run.seen).name);
     let cases = newest.and_then(|run| run.seen.as_ref().ok());
     let cases = cases.map(Seen::cases_as_expected);
     let cases = cases.unwrap_or_else(|| "<span class=\"faint\">unknown</span>".to_owned());
@@ -132,14 +133,14 @@ fn newest_words(run: &Run) -> String {
     let link = escaped(&run.link);
     format!(
         "{} <small><a href=\"{link}\">{when}</a></small>",
-        badge(&look(&run.seen))
+        mark_of(&run.seen).badge()
     )
 }
 
 fn baseline_words(history: &History) -> String {
     let words = match &history.baseline {
         None => return "<span class=\"faint\">none</span>".to_owned(),
-        Some(Ok(seen)) => badge(&look_of(seen.verdict)),
+        Some(Ok(seen)) => Mark::of(seen.verdict).badge(),
         Some(Err(reason)) => format!("<span class=\"unreadable\">{}</span>", escaped(reason)),
     };
     match history.differs() {
@@ -148,14 +149,12 @@ fn baseline_words(history: &History) -> String {
     }
 }
 
-fn badge(look: &Look) -> String {
-    format!("<span class=\"{}\">{}</span>", look.class, look.words)
-}
-
 fn section(history: &History) -> String {
     let name = escaped(&history.scenario);
     let mut text = format!("<h2 id=\"{}\">{name}</h2>\n", anchor(history));
     text += &complaints(history);
+    let remarks = history.remarks.iter();
+    text.extend(remarks.map(|remark| format!("<p class=\"faint\">{}</p>\n", escaped(remark))));
     text += &cases(history);
     text += &trends(history);
     text += &all_runs(history);
@@ -220,7 +219,7 @@ fn standing(seen: Option<&Seen>, case: &str) -> String {
         return "<span class=\"faint\">none</span>".to_owned();
     };
     match seen.cases.get(case) {
-        Some(outcome) => badge(&look_of(*outcome)),
+        Some(outcome) => Mark::of(*outcome).badge(),
         None if seen.unfinished.contains(case) => {
             "<span class=\"faint\">did not finish</span>".to_owned()
         }
@@ -268,7 +267,7 @@ fn run_row(run: &Run) -> String {
         }
     };
     let (link, when) = (escaped(&run.link), escaped(&when(&run.name)));
-    let (badge, remarks) = (badge(&look(&run.seen)), escaped(&remarks));
+    let (badge, remarks) = (mark_of(&run.seen).badge(), escaped(&remarks));
     format!(
         "<tr><td><a href=\"{link}\">{when}</a></td><td>{badge}</td><td>{cases}</td><td class=\"number\">{seed}</td><td>{remarks}</td></tr>\n"
     )

@@ -1,7 +1,7 @@
 //! The verdicts of a scenario's last runs in a row, oldest first, each a link.
 
 use super::when::when;
-use super::{History, Run, look};
+use super::{History, Run, mark_of};
 use crate::report::markup::escaped;
 
 /// As many as fit into a line of the table.
@@ -20,10 +20,10 @@ pub fn strip(history: &History) -> String {
 }
 
 fn mark(run: &Run) -> String {
-    let look = look(&run.seen);
+    let mark = mark_of(&run.seen);
     let words = escaped(&words(run));
     let link = escaped(&run.link);
-    let (class, sign, name) = (look.class, look.sign, look.name);
+    let (class, sign, name) = (mark.class, mark.sign, mark.name);
     format!(
         "<li><a class=\"mark {class}-mark\" data-verdict=\"{name}\" href=\"{link}\" title=\"{words}\" aria-label=\"{words}\">{sign}</a></li>"
     )
@@ -31,7 +31,7 @@ fn mark(run: &Run) -> String {
 
 /// When, what it came to, and whatever is odd about it.
 fn words(run: &Run) -> String {
-    let mut words = format!("{}: {}", when(&run.name), look(&run.seen).words);
+    let mut words = format!("{}: {}", when(&run.name), mark_of(&run.seen).words);
     match &run.seen {
         Err(reason) => words = words + "; " + reason,
         Ok(seen) => {

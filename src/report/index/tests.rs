@@ -34,6 +34,7 @@ fn history(scenario: &str, runs: Vec<Result<Seen, String>>) -> History {
         scenario: scenario.to_owned(),
         runs: runs.collect(),
         older: 0,
+        remarks: Vec::new(),
         baseline: None,
     }
 }

@@ -1,9 +1,9 @@
 use crate::model::{ArrivalRow, CaseResult, RunRecord};
 use crate::report::plot;
 use crate::run::evidence::ARRIVALS;
-use crate::run::folder::{FolderError, write_failed, write_whole};
+use crate::run::folder::{FolderError, make_folder, write_whole};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use std::path::Path;
 pub fn write_plots(run: &RunRecord) -> Result<(), FolderError> {
     let folder = run.folder.join("plots");
     for (name, svg) in draw_plots(run) {
-        fs::create_dir_all(&folder).map_err(write_failed(&folder))?;
+        make_folder(&folder)?;
         write_whole(&folder.join(name), svg.as_bytes())?;
     }
     Ok(())

@@ -11,7 +11,7 @@ timeline:
       - { wait: 10ms..50ms }
       - together:
           - { freeze: redis, for: 50ms..100ms }
-          - { latency: a -> resource, delay: 100ms, for: 50ms }
+          - { latency: a -> resource, delay: 500ms, for: 50ms }
 cases:
   fenced: { fence: on, expect: { violations: 0, accepted_writes: 1 } }
 ";

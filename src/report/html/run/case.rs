@@ -2,10 +2,10 @@
 
 use super::CaseEvidence;
 use super::drawing::{Drawing, draw, legend};
-use super::lead::{badge, name};
 use super::tables::{self, seconds};
 use super::window::{Window, windows};
 use crate::model::{CaseResult, Story};
+use crate::report::mark::Mark;
 use crate::report::markup::{element, escaped, opened};
 
 /// Marks on one page: some hundred bytes each.
@@ -23,7 +23,7 @@ pub fn section(
         ("class", &"case"),
         ("id", &format!("case-{index}")),
         ("data-case", &case.name),
-        ("data-verdict", &name(outcome)),
+        ("data-verdict", &Mark::of(outcome).name),
     ];
     let mut text = opened("section", &attributes) + ">\n";
     let fence = match case.notes.is_without_writes() {
@@ -33,7 +33,7 @@ pub fn section(
     text += &format!(
         "<h2>{} {}{fence}</h2>\n",
         escaped(&case.name),
-        badge(outcome)
+        Mark::of(outcome).badge()
     );
     text += &doubts(case);
     text += &tables::expectations(case);

@@ -2,6 +2,7 @@
 
 use super::RunPage;
 use crate::model::{CaseResult, Fence, Outcome, RunRecord};
+use crate::report::mark::Mark;
 use crate::report::markup::{element, escaped};
 use crate::report::terminal::finding_words;
 
@@ -10,11 +11,12 @@ const CASES_IN_A_SENTENCE: usize = 3;
 
 pub fn lead(page: &RunPage<'_>) -> String {
     let run = page.run;
+    let mark = Mark::of(run.verdict());
     let mut text = format!(
         "<header data-scenario=\"{0}\" data-verdict=\"{1}\">\n<h1 class=\"verdict\">{0} {2}</h1>\n",
         escaped(&run.scenario),
-        name(run.verdict()),
-        badge(run.verdict()),
+        mark.name,
+        mark.badge(),
     );
     text += &warnings(page);
     text += &sentence(run);
@@ -113,19 +115,5 @@ fn warnings(page: &RunPage<'_>) -> String {
     match lines.is_empty() {
         true => lines,
         false => element("div", &[("class", &"warning"), ("role", &"note")], &lines) + "\n",
-    }
-}
-
-pub fn badge(outcome: Outcome) -> String {
-    let class = name(outcome).replace('_', "-");
-    element("span", &[("class", &class)], &outcome.to_string())
-}
-
-/// As `result.json` writes it.
-pub fn name(outcome: Outcome) -> &'static str {
-    match outcome {
-        Outcome::NotAsExpected => "not_as_expected",
-        Outcome::Inconclusive => "inconclusive",
-        Outcome::AsExpected => "as_expected",
     }
 }

@@ -1,9 +1,9 @@
 //! What was expected, counted, broken, done and left, as tables.
 
 use super::fault_span::fault_spans;
-use super::lead::badge;
 use crate::model::{CaseResult, RunRecord, ViolationKind};
 use crate::report::html::table::{Cell, table};
+use crate::report::mark::Mark;
 use crate::report::markup::{element, escaped};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -67,7 +67,7 @@ pub fn expectations(case: &CaseResult) -> String {
             Cell::words(finding.what.replace('_', " ")),
             Cell::words(&finding.expected),
             Cell::words(&finding.found),
-            Cell::markup(badge(finding.outcome)),
+            Cell::markup(Mark::of(finding.outcome).badge()),
         ]
     });
     let heads = ["", "expected", "found", ""];
