@@ -45,6 +45,9 @@ impl Check {
             }))?,
             false => {
                 output::print(terminal::screen(&judged.run, &look(self.all)))?;
+                if let Some(lost) = judged.lost_evidence() {
+                    output::line(lost)?;
+                }
                 output::line(beside.words())?;
             }
         }

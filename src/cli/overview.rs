@@ -4,7 +4,7 @@ use super::exit::Failure;
 use super::recorded::read_result;
 use crate::report::index::{self, History, Run, Seen};
 use crate::report::recorded::Recorded;
-use crate::run::{REPORT, RESULT, SCENARIO, write_whole};
+use crate::run::{FolderError, REPORT, RESULT, SCENARIO, write_whole};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -26,7 +26,7 @@ pub fn write(results: &Path) -> Result<PathBuf, Failure> {
         )));
     }
     let path = results.join(INDEX);
-    write_whole(&path, index::page(&histories).as_bytes())?;
+    write_whole(&path, index::page(&histories).as_bytes()).map_err(FolderError::of_a_page)?;
     Ok(path)
 }
 

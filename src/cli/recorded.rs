@@ -4,7 +4,7 @@
 use super::exit::Failure;
 use crate::model::RunRecord;
 use crate::report::recorded::{self, Recorded};
-use crate::run::{RESULT, SCENARIO, judge_run};
+use crate::run::{RESULT, SCENARIO, judge_run, not_judged};
 use crate::scenario::{Scenario, Setting, Settings, Surroundings, load_file};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -23,12 +23,20 @@ impl JudgedAgain {
         let Some(recorded) = &self.recorded else {
             return Some(format!("the run ended before it wrote a {RESULT}"));
         };
-        let unfinished = &recorded.stable.unfinished;
-        let some = !unfinished.is_empty();
+        not_judged(&recorded.stable.unfinished)
+    }
+
+    /// What was judged when the run ended, and has no folder to be judged by any more.
+    pub fn lost_evidence(&self) -> Option<String> {
+        let recorded = self.recorded.as_ref()?;
+        let lost = self.run.unfinished.iter();
+        let lost = lost.filter(|name| recorded.stable.cases.contains_key(*name));
+        let lost: Vec<&str> = lost.map(String::as_str).collect();
+        let some = !lost.is_empty();
         some.then(|| {
             format!(
-                "the run ended before it had judged {}",
-                unfinished.join(", ")
+                "{RESULT} has a verdict on {}, of which there is no folder: the evidence was removed",
+                lost.join(", ")
             )
         })
     }

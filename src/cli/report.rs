@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Make the page of a run, or the overview of all
 ///
-/// A run makes its page itself when it ends. This makes it again from the recorded files alone, for a
+/// A run makes its page itself when it ends, or is given up. This makes it again from the recorded files alone, for a
 /// run of any age, also for one that was killed half-way.
 #[derive(Args)]
 pub struct Report {
@@ -40,8 +40,7 @@ impl Report {
 
 fn page(run: &Path) -> Result<PathBuf, Failure> {
     let judged = judge_again(run)?;
-    let early = judged.ended_early();
-    let seed = judged.recorded.as_ref().map(|result| result.stable.seed);
-    let page = write_page(&judged.run, &judged.scenario, seed, early);
+    let early = judged.ended_early().or_else(|| judged.lost_evidence());
+    let page = write_page(&judged.run, &judged.scenario, early);
     page.map_err(Failure::harness)
 }

@@ -77,13 +77,15 @@ async fn a_pause_counts_once_every_thread_stands_still() {
             (FaultKind::Pause, FaultStage::Observed),
         ]
     );
+    let proof = lock(&rows)[1].detail.clone();
+    assert_eq!(proof, "all 2 threads in state T");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_pause_that_does_not_bite_is_unproven() {
     let (nemesis, rows) = nemesis(&[RUNNING]);
     let reason = nemesis.pause("a", None).await.unwrap_err();
-    assert!(reason.contains("2 thread(s) in state S R"), "{reason}");
+    assert!(reason.contains("2 threads in states S R"), "{reason}");
     assert_eq!(stages(&rows)[1], (FaultKind::Pause, FaultStage::Unproven));
 }
 

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 pub struct RunRecord {
     pub scenario: String,
     pub scenario_hash: String,
-    pub seed: u64,
+    /// Unknown of a run that left no result.
+    pub seed: Option<u64>,
     /// What was laid over the scenario's file, as it was given.
     pub settings: Vec<String>,
     /// A defect that was switched on in a test build, by name.

@@ -67,7 +67,11 @@ impl Grid {
                 last.pop();
             }
             let named = named.iter().map(String::as_str);
-            text += &wrapped(first, indent, width);
+            // A name speaks for itself; a number alone says nothing.
+            let is_number = first.parse::<f64>().is_ok();
+            let head = self.heads.first().filter(|_| is_number);
+            let head: String = head.iter().map(|head| format!("{head} ")).collect();
+            text += &wrapped(&(head + first), indent, width);
             let deeper = format!("{indent}    ");
             text += &filled(named, &deeper, &format!("{deeper}  "), width);
         }
@@ -150,6 +154,13 @@ mod tests {
     fn what_does_not_fit_is_told_row_by_row() {
         let expected = "queue\n    p50 1ms,\n      max 12.5ms\nspin\n    p50 900us,\n      max -\n";
         assert_eq!(grid().text("", 16), expected);
+    }
+
+    #[test]
+    fn a_row_that_begins_with_a_number_says_of_what() {
+        let mut grid = Grid::new(&["contenders", "p50"]);
+        grid.row(["50", "1ms"].map(str::to_owned).into());
+        assert_eq!(grid.text("", 14), "contenders 50\n    p50 1ms\n");
     }
 
     #[test]

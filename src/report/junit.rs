@@ -110,9 +110,10 @@ fn tested(text: &mut String, run: &RunRecord, case: &CaseResult) {
 fn properties(run: &RunRecord) -> Vec<(String, String)> {
     let mut all = vec![
         ("scenario_hash".to_owned(), run.scenario_hash.clone()),
-        ("seed".to_owned(), run.seed.to_string()),
         ("settings".to_owned(), run.settings.join(", ")),
     ];
+    let seed = run.seed.iter();
+    all.extend(seed.map(|seed| ("seed".to_owned(), seed.to_string())));
     let mutant = run.mutant.iter().cloned();
     all.extend(mutant.map(|mutant| ("mutant".to_owned(), mutant)));
     if run.began() {

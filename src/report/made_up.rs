@@ -7,7 +7,7 @@ pub fn run(cases: Vec<CaseResult>) -> RunRecord {
     RunRecord {
         scenario: "contention".to_owned(),
         scenario_hash: "cafe".to_owned(),
-        seed: 1,
+        seed: Some(1),
         settings: Vec::new(),
         mutant: None,
         cases,

@@ -17,6 +17,11 @@ pub enum FolderError {
     #[error("cannot write {}: {source}{}", path.display(), remedy(source))]
     Write { path: PathBuf, source: io::Error },
     #[error(
+        "cannot write {}: {source}; make it writable, or copy the folder to where there is room and make the page there with `fencepost report`",
+        path.display()
+    )]
+    Page { path: PathBuf, source: io::Error },
+    #[error(
         "cannot write {}, where it is kept what has to be undone: {source}; set XDG_STATE_HOME to another folder",
         path.display()
     )]
@@ -29,6 +34,16 @@ pub enum FolderError {
         line: usize,
         reason: String,
     },
+}
+
+impl FolderError {
+    /// A page is made again at any time, by commands that choose no folder.
+    pub fn of_a_page(self) -> FolderError {
+        match self {
+            FolderError::Write { path, source } => FolderError::Page { path, source },
+            other => other,
+        }
+    }
 }
 
 fn remedy(error: &io::Error) -> &'static str {
@@ -127,6 +142,19 @@ pub fn write_failed(path: &Path) -> impl FnOnce(io::Error) -> FolderError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_that_cannot_be_written_is_no_reason_for_an_option_that_no_report_has() {
+        let denied =
+            || write_failed(Path::new("report.html"))(io::ErrorKind::PermissionDenied.into());
+        assert!(denied().to_string().contains("--results"));
+        let page = denied().of_a_page().to_string();
+        assert!(!page.contains("--results"), "{page}");
+        assert!(
+            page.contains("report.html") && page.contains("fencepost report"),
+            "{page}"
+        );
+    }
 
     #[test]
     fn the_newest_run_is_the_latest() {

@@ -6,6 +6,7 @@ use crate::checker;
 use crate::model::{CaseResult, CaseVerdict, Outcome, RunRecord};
 use crate::report::recorded::Recorded;
 use crate::scenario::{Case, Scenario};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
@@ -20,9 +21,9 @@ pub fn judge_run(
     let cases = scenario.cases.iter().filter(is_there);
     let cases = cases.map(|case| judge_case(case, &folder.join(&case.name)));
     let cases = cases.collect::<Result<Vec<_>, _>>()?;
-    let judged = |name: &String| cases.iter().any(|case| case.name == *name);
     let stable = recorded.map(|recorded| &recorded.stable);
-    let unfinished = stable.into_iter().flat_map(|stable| &stable.unfinished);
+    let unfinished = asked_for(scenario, recorded).into_iter();
+    let unfinished = unfinished.filter(|name| !cases.iter().any(|case| case.name == *name));
     let environment = recorded
         .into_iter()
         .flat_map(|recorded| &recorded.environment);
@@ -30,16 +31,38 @@ pub fn judge_run(
     Ok(RunRecord {
         scenario: scenario.name.clone(),
         scenario_hash: scenario.hash(),
-        seed: stable.map_or(0, |stable| stable.seed),
+        seed: stable.map(|stable| stable.seed),
         settings: scenario.settings.words(),
         mutant: stable.and_then(|stable| stable.mutant.clone()),
-        unfinished: unfinished.filter(|name| !judged(name)).cloned().collect(),
+        unfinished: unfinished.map(str::to_owned).collect(),
         cases,
         environment: environment
             .map(|(name, what)| (name.clone(), what.to_owned()))
             .collect(),
         folder: folder.to_owned(),
     })
+}
+
+/// The cases that a run was for, as far as is known: those that its result names, and all
+/// of the scenario where there is none. One of these that left no evidence is not judged,
+/// whatever the result says of it.
+fn asked_for<'a>(scenario: &'a Scenario, recorded: Option<&'a Recorded>) -> Vec<&'a str> {
+    let all = scenario.cases.iter().map(|case| case.name.as_str());
+    let Some(Recorded { stable, .. }) = recorded else {
+        return all.collect();
+    };
+    let named: BTreeSet<&str> = stable
+        .cases
+        .keys()
+        .chain(&stable.unfinished)
+        .map(String::as_str)
+        .collect();
+    let mut in_order: Vec<&str> = all.filter(|name| named.contains(name)).collect();
+    let strange = named
+        .into_iter()
+        .filter(|name| scenario.cases.iter().all(|case| case.name != *name));
+    in_order.extend(strange);
+    in_order
 }
 
 pub fn judge_case(case: &Case, folder: &Path) -> Result<CaseResult, FolderError> {
@@ -74,4 +97,69 @@ pub fn judge_case(case: &Case, folder: &Path) -> Result<CaseResult, FolderError>
         notes,
         started_ns: started_ns.unwrap_or_default(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Outcome;
+    use crate::report::{json, recorded};
+    use crate::run::evidence::{ACCEPTED, FAULTS, HISTORY, LOCKS};
+    use crate::scenario::{Settings, Surroundings};
+    use std::fs;
+
+    fn scenario() -> Scenario {
+        let text = include_str!("../../scenarios/pause-gt-ttl.yml");
+        let around = Surroundings::Recorded;
+        Scenario::parse(Path::new("s.yml"), text, &Settings::default(), &around).unwrap()
+    }
+
+    /// A folder with so many cases, and with the result that it would have.
+    fn run_of(cases: &[&str]) -> (tempfile::TempDir, Recorded) {
+        let folder = tempfile::tempdir().unwrap();
+        for case in cases {
+            fs::create_dir(folder.path().join(case)).unwrap();
+            for file in [HISTORY, ACCEPTED, FAULTS, LOCKS] {
+                fs::write(folder.path().join(case).join(file), "").unwrap();
+            }
+        }
+        let mut run = judge_run(&scenario(), None, folder.path()).unwrap();
+        run.seed = Some(1);
+        run.unfinished.clear();
+        let result = json::result(&run).to_string();
+        (folder, recorded::read(result.as_bytes()).unwrap())
+    }
+
+    #[test]
+    fn a_case_without_its_evidence_is_not_judged() {
+        let scenario = scenario();
+        let (folder, recorded) = run_of(&["unfenced", "fenced"]);
+        let whole = judge_run(&scenario, Some(&recorded), folder.path()).unwrap();
+        assert_eq!((whole.cases.len(), whole.unfinished.len()), (2, 0));
+        fs::remove_dir_all(folder.path().join("fenced")).unwrap();
+        let lost = judge_run(&scenario, Some(&recorded), folder.path()).unwrap();
+        assert_eq!(lost.unfinished, ["fenced"]);
+        assert!(lost.verdict() <= Outcome::Inconclusive);
+    }
+
+    #[test]
+    fn a_run_of_one_case_misses_no_other() {
+        let (folder, recorded) = run_of(&["fenced"]);
+        let run = judge_run(&scenario(), Some(&recorded), folder.path()).unwrap();
+        assert!(run.unfinished.is_empty(), "{:?}", run.unfinished);
+        assert_eq!(run.seed, Some(1));
+    }
+
+    #[test]
+    fn without_a_result_every_case_of_the_scenario_is_awaited_and_no_seed_is_known() {
+        let (folder, _) = run_of(&[]);
+        let run = judge_run(&scenario(), None, folder.path()).unwrap();
+        let all: Vec<String> = scenario()
+            .cases
+            .iter()
+            .map(|case| case.name.clone())
+            .collect();
+        assert_eq!(run.unfinished, all);
+        assert_eq!((run.seed, run.verdict()), (None, Outcome::Inconclusive));
+    }
 }

@@ -85,6 +85,7 @@ pub async fn run_all(
         if let Err(error) = (runs.report)(&run.record) {
             trouble.add(RunError::Report(error), progress);
         }
+        run.give_up(progress);
     }
     match trouble.error {
         Some(error) => Err(error),

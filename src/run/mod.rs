@@ -38,7 +38,7 @@ pub use load::{LocalRequest, ServerAddresses, run_local};
 pub use many::{Pace, run_all};
 #[cfg(debug_assertions)]
 pub use mutant::mutants;
-pub use page::write_page;
+pub use page::{not_judged, write_page};
 
 use crate::cluster::topology::{Service, Topology};
 use crate::cluster::{ClusterError, Image, Runtime};
@@ -124,7 +124,7 @@ impl RunRequest<'_> {
         RunRecord {
             scenario: self.scenario.name.clone(),
             scenario_hash: self.scenario.hash(),
-            seed: self.seed,
+            seed: Some(self.seed),
             settings: self.scenario.settings.words(),
             mutant: self.mutant.clone(),
             cases: Vec::new(),

@@ -1,7 +1,8 @@
 //! A run some of whose cases are still to come, and its result so far.
 
+use super::judge::judge_case;
 use super::load::write_plots;
-use super::page::write_page;
+use super::page::{not_judged, write_page};
 use super::{FolderError, JUNIT, RESULT, RunFolder, to_json};
 use crate::model::{CaseResult, RunRecord};
 use crate::progress::Progress;
@@ -45,7 +46,7 @@ impl OpenRun {
             record: RunRecord {
                 scenario: scenario.name.clone(),
                 scenario_hash: scenario.hash(),
-                seed,
+                seed: Some(seed),
                 settings: scenario.settings.words(),
                 mutant,
                 cases: Vec::new(),
@@ -75,12 +76,32 @@ impl OpenRun {
             if let Err(error) = write_plots(&self.record) {
                 progress.say(&format!("no plots: {error}"));
             }
-            let seed = Some(self.record.seed);
-            if let Err(error) = write_page(&self.record, &self.scenario, seed, None) {
+            if let Err(error) = write_page(&self.record, &self.scenario, None) {
                 progress.say(&format!("no page: {error}"));
             }
         }
         Ok(())
+    }
+
+    /// The run ends here, with cases that nobody judged. Its page shows what these recorded
+    /// until then; its result stays as it is.
+    pub fn give_up(mut self, progress: &dyn Progress) {
+        let not_over = self.record.unfinished.clone();
+        for case in &self.scenario.cases {
+            // Of a load there may be millions of rows, and whoever interrupts is in a hurry.
+            if case.setup.load.is_some() || !not_over.contains(&case.name) {
+                continue;
+            }
+            // What had not begun, or left nothing that can be read, did not finish.
+            if let Ok(partial) = judge_case(case, &self.folder.case(&case.name)) {
+                self.record.unfinished.retain(|name| *name != case.name);
+                self.record.cases.push(partial);
+            }
+        }
+        let ended_early = not_judged(&not_over);
+        if let Err(error) = write_page(&self.record, &self.scenario, ended_early) {
+            progress.say(&format!("no page: {error}"));
+        }
     }
 
     pub fn is_over(&self) -> bool {
@@ -130,7 +151,7 @@ mod tests {
                 scenario: "s".to_owned(),
                 scenario_hash: String::new(),
                 settings: Vec::new(),
-                seed: 1,
+                seed: Some(1),
                 mutant: None,
                 cases: Vec::new(),
                 unfinished: order.clone(),
@@ -190,6 +211,42 @@ mod tests {
         assert_eq!(written(&run)["stable"]["unfinished"], serde_json::json!([]));
         let said = heard.lines();
         assert!(said[0].starts_with("no page: "), "{said:?}");
+    }
+
+    #[test]
+    fn a_run_that_is_given_up_leaves_a_page_with_what_there_is() {
+        let results = tempfile::tempdir().unwrap();
+        let mut run = begun(results.path(), &["unfenced", "fenced", "later"]);
+        let heard = Heard::default();
+        run.add(ran("unfenced"), &heard).unwrap();
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/pause-gt-ttl-fenced");
+        let case = run.folder.case("fenced");
+        std::fs::create_dir(&case).unwrap();
+        for file in [
+            "history.jsonl",
+            "accepted.jsonl",
+            "faults.jsonl",
+            "locks.jsonl",
+        ] {
+            std::fs::copy(corpus.join(file), case.join(file)).unwrap();
+        }
+        let (page, result) = (run.folder.path.join(REPORT), written(&run));
+        let folder = run.folder.clone();
+        run.give_up(&heard);
+        let text = std::fs::read_to_string(page).unwrap();
+        for words in [
+            "data-verdict=\"inconclusive\"",
+            "the run ended before it had judged fenced, later",
+            "the run ended before this case was collected",
+            "later did not finish",
+            "class=\"lanes-drawn\"",
+        ] {
+            assert!(text.contains(words), "{words} is not in {text}");
+        }
+        let after = std::fs::read(folder.path.join(RESULT)).unwrap();
+        let after: serde_json::Value = serde_json::from_slice(&after).unwrap();
+        assert_eq!(after, result, "the result stays as it was");
+        assert!(heard.lines().is_empty());
     }
 
     #[test]

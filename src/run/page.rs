@@ -11,13 +11,11 @@ use crate::scenario::Scenario;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Writes the page into the folder of its run, and says where it is. The seed is
-/// not known of a run that left no result at all; `ended_early` says why it has no
-/// whole one, where it has none.
+/// Writes the page into the folder of its run, and says where it is; `ended_early` says
+/// why the run has no whole result, where it has none.
 pub fn write_page(
     run: &RunRecord,
     scenario: &Scenario,
-    seed: Option<u64>,
     ended_early: Option<String>,
 ) -> Result<PathBuf, FolderError> {
     let mut evidence = BTreeMap::new();
@@ -37,12 +35,17 @@ pub fn write_page(
         evidence: &evidence,
         plots: &draw_plots(run),
         only: only(run, scenario),
-        seed,
         ended_early,
     });
     let path = run.folder.join(REPORT);
-    write_whole(&path, text.as_bytes())?;
+    write_whole(&path, text.as_bytes()).map_err(FolderError::of_a_page)?;
     Ok(path)
+}
+
+/// What is to be said of a run that ended while these were still to be judged.
+pub fn not_judged(cases: &[String]) -> Option<String> {
+    let some = !cases.is_empty();
+    some.then(|| format!("the run ended before it had judged {}", cases.join(", ")))
 }
 
 /// Of a load, of which there may be millions of rows, only what went wrong.

@@ -35,6 +35,14 @@ fn ctrl_c_while_a_worker_is_frozen_heals_it_and_keeps_the_evidence() {
     );
     assert!(!rows(&folder.join("unfenced/history.jsonl")).is_empty());
     assert!(!folder.join("fenced").exists(), "the next case never began");
+    let page = std::fs::read_to_string(folder.join("report.html")).expect("a page");
+    for words in [
+        "ended before it had judged unfenced, fenced",
+        "not certain: interrupted",
+        "class=\"mark a-fault\"",
+    ] {
+        assert!(page.contains(words), "{words} is not in {page}");
+    }
     let folder = folder.to_str().expect("a plain path");
     offline(&["check", folder]).expect_code(2).expect_said(&[
         "not certain: interrupted",

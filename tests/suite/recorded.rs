@@ -69,6 +69,24 @@ fn a_case_that_was_never_collected_is_inconclusive() {
 }
 
 #[test]
+fn a_case_whose_evidence_was_removed_is_inconclusive() {
+    let Some(_turn) = docker_alone() else { return };
+    let copy = Copy::new();
+    fs::remove_dir_all(copy.file("fenced")).expect("a copy");
+    let said = [
+        "1 of 2 cases as expected",
+        "has a verdict on fenced",
+        "this differs from",
+    ];
+    copy.check(2).expect_said(&said);
+    fs::remove_file(copy.file("result.json")).expect("a copy");
+    copy.check(2)
+        .expect_said(&["did not finish: fenced", "before it wrote a result.json"]);
+    let ended = offline(&["check", copy.path(), "--format", "json"]).expect_code(2);
+    assert!(ended.stdout.contains("\"seed\": null"), "{ended}");
+}
+
+#[test]
 fn a_row_that_no_run_writes_is_named_by_file_and_line() {
     let Some(_turn) = docker_alone() else { return };
     for (file, garbage) in [

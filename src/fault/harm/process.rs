@@ -49,5 +49,12 @@ fn describe(threads: &[ThreadState]) -> String {
         return "its process ended".to_owned();
     }
     let letters: Vec<String> = threads.iter().map(|thread| thread.0.to_string()).collect();
-    format!("{} thread(s) in state {}", threads.len(), letters.join(" "))
+    match (
+        &letters[..],
+        letters.iter().all(|letter| *letter == letters[0]),
+    ) {
+        ([only], _) => format!("its only thread in state {only}"),
+        ([first, ..], true) => format!("all {} threads in state {first}", letters.len()),
+        _ => format!("{} threads in states {}", letters.len(), letters.join(" ")),
+    }
 }

@@ -108,7 +108,7 @@ fn conditions_and_environment_are_told_apart() {
     let old = plain(&[("fenced", Outcome::AsExpected)]);
     let mut new = plain(&[("fenced", Outcome::AsExpected)]);
     new.scenario_hash = "beef".to_owned();
-    new.seed = 2;
+    new.seed = Some(2);
     new.settings = vec!["lock.ttl=5s".to_owned()];
     new.mutant = Some("resource-accepts-stale".to_owned());
     new.environment.insert("kernel".to_owned(), "7".to_owned());

@@ -1,13 +1,13 @@
 //! Steps of contenders: how many, how long they waited, what bounds them, and what
 //! making them cost.
 
+use super::INDENT;
 use super::words::{latency, warnings};
-use super::{INDENT, WIDTH};
 use crate::model::ContendStep;
 use crate::report::grid::{Grid, wrapped};
 use crate::report::units::{figure, percent};
 
-pub fn table(steps: &[ContendStep]) -> String {
+pub fn table(steps: &[ContendStep], width: usize) -> String {
     let mut counts = Grid::new(&[
         "contenders",
         "model",
@@ -44,16 +44,16 @@ pub fn table(steps: &[ContendStep]) -> String {
         efforts.row(effort(step));
     }
     let mut text = [counts, times, efforts]
-        .map(|grid| grid.text(INDENT, WIDTH))
+        .map(|grid| grid.text(INDENT, width))
         .concat();
     for (bound, contenders) in bounds(steps) {
         let line = format!("what bounds it at {}: {bound}", contenders.join(", "));
-        text += &wrapped(&line, INDENT, WIDTH);
+        text += &wrapped(&line, INDENT, width);
     }
     for step in steps {
         for warning in warnings(step) {
             let line = format!("! {} contenders: {warning}", step.contenders);
-            text += &wrapped(&line, INDENT, WIDTH);
+            text += &wrapped(&line, INDENT, width);
         }
     }
     text

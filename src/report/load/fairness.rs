@@ -1,7 +1,7 @@
 //! Who was served when, of all cases and steps in one table.
 
+use super::INDENT;
 use super::words::cut;
-use super::{INDENT, WIDTH};
 use crate::model::{CaseResult, ContendStep, LoadRecord};
 use crate::report::grid::Grid;
 use crate::report::units::{figure, percent, time};
@@ -9,7 +9,7 @@ use crate::report::units::{figure, percent, time};
 const LONGEST_NAME: usize = 24;
 
 /// Empty where nobody contended.
-pub fn table(loads: &[(&CaseResult, &LoadRecord)]) -> String {
+pub fn table(loads: &[(&CaseResult, &LoadRecord)], width: usize) -> String {
     let steps: Vec<(&str, &ContendStep)> = loads
         .iter()
         .flat_map(|(case, load)| load.steps.iter().map(|step| (case.name.as_str(), step)))
@@ -44,5 +44,5 @@ pub fn table(loads: &[(&CaseResult, &LoadRecord)]) -> String {
             fairness.starved.to_string(),
         ]);
     }
-    grid.text(INDENT, WIDTH) + "\n"
+    grid.text(INDENT, width) + "\n"
 }

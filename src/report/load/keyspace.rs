@@ -1,7 +1,7 @@
 //! A great many keys: single figures, and a few moments on the way.
 
+use super::INDENT;
 use super::words::cut;
-use super::{INDENT, WIDTH};
 use crate::model::{EtcdGrowth, KeyspaceRecord, RedisKeyspace};
 use crate::report::grid::{Grid, wrapped};
 use crate::report::units::{Unit, figure, percent, size, time};
@@ -10,18 +10,18 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Moments shown; the result has them all.
 const MOMENTS: usize = 10;
 
-pub fn table(record: &KeyspaceRecord) -> String {
+pub fn table(record: &KeyspaceRecord, width: usize) -> String {
     let mut text = String::new();
     if let Some(redis) = &record.redis {
-        text += &redis_table(redis);
+        text += &redis_table(redis, width);
     }
     if let Some(etcd) = &record.etcd {
-        text += &etcd_table(etcd);
+        text += &etcd_table(etcd, width);
     }
     text
 }
 
-fn redis_table(redis: &RedisKeyspace) -> String {
+fn redis_table(redis: &RedisKeyspace, width: usize) -> String {
     let line = format!(
         "{} keys with a TTL of {}, made in {}",
         redis.keys,
@@ -53,10 +53,10 @@ fn redis_table(redis: &RedisKeyspace) -> String {
             percent(sample.expired_stale_share),
         ]);
     }
-    wrapped(&line, INDENT, WIDTH) + &figures(&redis.figures) + &moments(&grid)
+    wrapped(&line, INDENT, width) + &figures(&redis.figures, width) + &moments(&grid, width)
 }
 
-fn etcd_table(etcd: &EtcdGrowth) -> String {
+fn etcd_table(etcd: &EtcdGrowth, width: usize) -> String {
     let ttl = time(etcd.ttl_ms as f64 * 1e3);
     let line = format!("{} leases with a TTL of {ttl}", etcd.leases);
     let mut grid = Grid::new(&[
@@ -82,22 +82,23 @@ fn etcd_table(etcd: &EtcdGrowth) -> String {
             size(sample.resident_memory as f64),
         ]);
     }
-    let mut text = wrapped(&line, INDENT, WIDTH) + &figures(&etcd.figures) + &moments(&grid);
+    let mut text =
+        wrapped(&line, INDENT, width) + &figures(&etcd.figures, width) + &moments(&grid, width);
     if !etcd.extrapolation.is_empty() {
         let line = format!("extrapolated: {}", etcd.extrapolation);
-        text += &wrapped(&line, INDENT, WIDTH);
+        text += &wrapped(&line, INDENT, width);
     }
     text
 }
 
-fn moments(grid: &Grid) -> String {
+fn moments(grid: &Grid, width: usize) -> String {
     match grid.is_empty() {
         true => String::new(),
-        false => grid.text(INDENT, WIDTH),
+        false => grid.text(INDENT, width),
     }
 }
 
-fn figures(figures: &BTreeMap<String, f64>) -> String {
+fn figures(figures: &BTreeMap<String, f64>, width: usize) -> String {
     if figures.is_empty() {
         return String::new();
     }
@@ -105,7 +106,7 @@ fn figures(figures: &BTreeMap<String, f64>) -> String {
     for (name, value) in figures {
         grid.row(vec![name.clone(), Unit::of(name).write(*value)]);
     }
-    grid.text(INDENT, WIDTH)
+    grid.text(INDENT, width)
 }
 
 /// The first and last moment, the first of each phase, and evenly some between.

@@ -8,11 +8,11 @@ mod words;
 use crate::model::{CaseResult, LoadRecord, RunRecord};
 use crate::report::grid::wrapped;
 
-const WIDTH: usize = 100;
 const INDENT: &str = "  ";
 
-/// Empty for a run without load.
-pub fn table(run: &RunRecord) -> String {
+/// In lines of at most so many columns, where words can be parted; empty for a run
+/// without load.
+pub fn table(run: &RunRecord, width: usize) -> String {
     let loads: Vec<(&CaseResult, &LoadRecord)> = run
         .cases
         .iter()
@@ -22,17 +22,17 @@ pub fn table(run: &RunRecord) -> String {
     for (case, load) in &loads {
         text += &format!("{}\n", case.name);
         if !load.steps.is_empty() {
-            text += &contend::table(&load.steps);
+            text += &contend::table(&load.steps, width);
         }
         if let Some(keyspace) = &load.keyspace {
-            text += &keyspace::table(keyspace);
+            text += &keyspace::table(keyspace, width);
         }
         if let Some(reason) = &load.partial {
-            text += &wrapped(&format!("! partial: {reason}"), INDENT, WIDTH);
+            text += &wrapped(&format!("! partial: {reason}"), INDENT, width);
         }
         text.push('\n');
     }
-    text += &fairness::table(&loads);
+    text += &fairness::table(&loads, width);
     text
 }
 

@@ -1,14 +1,18 @@
-use super::{WIDTH, table};
-use crate::model::{ContendStep, Generator, LoadRecord};
+use crate::model::{ContendStep, Generator, LoadRecord, RunRecord};
 use crate::report::look::Look;
 use crate::report::made_up::{case, contended, growth, keyspace, latency, run, step};
 use crate::report::terminal::screen;
 
+const WIDTH: usize = 100;
 const LOOK: Look = Look {
     color: false,
     width: WIDTH,
     all: false,
 };
+
+fn table(run: &RunRecord) -> String {
+    super::table(run, WIDTH)
+}
 
 fn line<'a>(text: &'a str, wanted: &str) -> &'a str {
     let found = text.lines().find(|line| line.contains(wanted));
@@ -173,4 +177,23 @@ fn a_great_many_keys_are_told_in_figures_and_moments() {
     line(&text, "expiring");
     line(&text, "defragmented");
     line(&text, "extrapolated: 700 bytes a lease");
+}
+
+#[test]
+fn a_narrow_terminal_has_narrow_tables() {
+    let contended = contended("queue", &[50, 1000], 1.0);
+    let run = run(vec![
+        contended,
+        case("redis", Some(keyspace())),
+        case("etcd", Some(growth())),
+    ]);
+    for width in [60, 100, 200] {
+        let look = Look { width, ..LOOK };
+        let text = screen(&run, &look);
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(
+            widest.is_some_and(|widest| widest <= width),
+            "{width}:\n{text}"
+        );
+    }
 }

@@ -47,7 +47,7 @@ pub fn screen(run: &RunRecord, look: &Look) -> String {
         fitted = fit(&cases, &order, room.saturating_sub(said));
     }
     let Fitted { text, shortened } = fitted;
-    let tables = load::table(run);
+    let tables = load::table(run, look.width);
     let left_out = left_out(&shortened, run, look);
     text + &tables + &closing + &left_out
 }

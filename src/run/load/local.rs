@@ -73,8 +73,13 @@ pub async fn run_local(
     })?;
     for case in &scenario.cases {
         let ran = run_case(request, case, &run.folder, progress, interrupt).await;
-        let ran = ran.map_err(|error| error.in_case(&scenario.name, &case.name))?;
-        run.add(ran, progress)?;
+        match ran {
+            Ok(ran) => run.add(ran, progress)?,
+            Err(error) => {
+                run.give_up(progress);
+                return Err(error.in_case(&scenario.name, &case.name));
+            }
+        }
     }
     Ok(run.record)
 }

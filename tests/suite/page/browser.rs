@@ -11,6 +11,8 @@ const FOLDER: &str = "tests/images/chromium";
 const PAGES: &str = "/pages";
 /// For one look; the container's own `timeout` ends it.
 const SECONDS: &str = "60";
+/// A test that is killed removes nothing; then the container ends by itself.
+const LIFETIME_SECONDS: &str = "900";
 
 pub struct Browser {
     container: String,
@@ -40,7 +42,7 @@ impl Browser {
             "--shm-size",
             "256m",
         ];
-        let container = docker_ok(&[&run[..], &[id, "sleep", "infinity"]].concat());
+        let container = docker_ok(&[&run[..], &[id, "sleep", LIFETIME_SECONDS]].concat());
         docker_ok(&["exec", &container, "mkdir", PAGES]);
         Browser { container }
     }
@@ -102,11 +104,15 @@ impl Browser {
         )
     }
 
-    /// The first bytes of a file that a look has left.
-    pub fn begins_with(&self, file: &str, bytes: &str) -> bool {
-        let count = bytes.len().to_string();
-        let path = format!("{PAGES}/{file}");
-        docker_ok(&["exec", &self.container, "head", "-c", &count, &path]) == bytes
+    /// A page on paper: its words, with single spaces, and how many sheets it takes.
+    pub fn printed(&self, page: &str) -> (String, usize) {
+        let pdf = format!("{PAGES}/printed.pdf");
+        self.look(page, &[&format!("--print-to-pdf={pdf}")]);
+        let text = docker_ok(&["exec", &self.container, "pdftotext", &pdf, "-"]);
+        // Each sheet ends with a form feed.
+        let sheets = text.matches('\u{c}').count().max(1);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        (words.join(" "), sheets)
     }
 }
 

@@ -13,7 +13,20 @@ const MOST_ROWS: usize = 200;
 pub fn ending(page: &RunPage<'_>) -> String {
     let run = page.run;
     let mut text = "<section id=\"again\">\n<h2>To see it again</h2>\n".to_owned();
-    text += &element("pre", &[("data-command", &"run")], &escaped(&command(page)));
+    let typed = typed(page);
+    let by_name = typed.map_or_else(|| command(page, &run.scenario), str::to_owned);
+    text += &element("pre", &[("data-command", &"run")], &escaped(&by_name));
+    if typed.is_none() {
+        let own = run.folder.join("scenario.yml").display().to_string();
+        let own = element(
+            "pre",
+            &[("data-command", &"own")],
+            &escaped(&command(page, &own)),
+        );
+        text += "\n<p>Or, where no scenario of that name is in the library, or it says something else by now, \
+                 from the text as it was run:</p>\n";
+        text += &own;
+    }
     text += &format!(
         "\n<p><small>The text as it was run is <code>scenario.yml</code> beside this page; its hash is \
          <code>{}</code>. <code>fencepost check</code> judges the recorded files again.</small></p>\n",
@@ -68,15 +81,23 @@ fn code(text: &str) -> String {
     element("code", &[], &escaped(text))
 }
 
-/// What to type for the same run.
-fn command(page: &RunPage<'_>) -> String {
-    let run = page.run;
+/// What was typed, where the scenario was written from that.
+fn typed<'a>(page: &RunPage<'a>) -> Option<&'a str> {
     let first_line = page.scenario.lines().next();
-    if let Some(typed) = first_line.and_then(|line| line.strip_prefix(WRITTEN_BY)) {
-        return typed.to_owned();
-    }
-    let mut words = vec!["fencepost run".to_owned(), in_a_shell(&run.scenario)];
-    words.extend(page.seed.map(|seed| format!("--seed {seed}")));
+    first_line.and_then(|line| line.strip_prefix(WRITTEN_BY))
+}
+
+/// What to type for the same run of a scenario by its name, or of a file.
+fn command(page: &RunPage<'_>, scenario: &str) -> String {
+    let run = page.run;
+    let mut words = vec!["fencepost run".to_owned(), in_a_shell(scenario)];
+    // Containers are the default, and processes only where there are none.
+    let is_local = run
+        .environment
+        .get("runtime")
+        .is_some_and(|runtime| runtime == "local");
+    words.extend(is_local.then(|| "--runtime local".to_owned()));
+    words.extend(run.seed.map(|seed| format!("--seed {seed}")));
     words.extend(page.only.map(|case| format!("--case {}", in_a_shell(case))));
     let settings = run.settings.iter();
     words.extend(settings.map(|setting| format!("--set {}", in_a_shell(setting))));

@@ -32,8 +32,6 @@ pub struct RunPage<'a> {
     pub plots: &'a [(String, String)],
     /// The run was for this case alone, though the scenario has others.
     pub only: Option<&'a str>,
-    /// What every random choice came from, where that is recorded.
-    pub seed: Option<u64>,
     /// Why the run has no whole result, where it has none.
     pub ended_early: Option<String>,
 }
@@ -44,6 +42,8 @@ pub struct CaseEvidence {
     pub held: Vec<Held>,
 }
 
+/// Of the tables of a load, which scroll in a box of their own where a page is narrower.
+const COLUMNS: usize = 100;
 const SCRIPT: &str = include_str!("script.js");
 
 pub fn page(page: &RunPage<'_>) -> String {
@@ -82,7 +82,7 @@ fn head() -> String {
 
 /// What a load measured; nothing for a run without one.
 fn loads(page: &RunPage<'_>) -> String {
-    let table = load::table(page.run);
+    let table = load::table(page.run, COLUMNS);
     if table.is_empty() && page.plots.is_empty() {
         return String::new();
     }

@@ -84,7 +84,6 @@ fn shown(run: &RunRecord, evidence: BTreeMap<String, CaseEvidence>) -> String {
         evidence: &evidence,
         plots: &[],
         only: None,
-        seed: Some(run.seed),
         ended_early: None,
     })
 }
@@ -197,6 +196,7 @@ fn what_keeps_a_verdict_from_being_certain_is_said() {
     run.cases[0].verdict.outcome = Outcome::Inconclusive;
     run.cases[0].verdict.doubts = vec!["the pause was not proven".to_owned()];
     run.unfinished = vec!["fenced".to_owned()];
+    run.seed = None;
     let text = page(&RunPage {
         run: &run,
         about: "",
@@ -204,7 +204,6 @@ fn what_keeps_a_verdict_from_being_certain_is_said() {
         evidence: &all,
         plots: &[],
         only: None,
-        seed: None,
         ended_early: Some("the run ended before it had judged fenced".to_owned()),
     });
     for words in [
@@ -221,6 +220,7 @@ fn what_keeps_a_verdict_from_being_certain_is_said() {
 #[test]
 fn the_command_is_exact() {
     let (mut run, all) = with_evidence();
+    run.seed = Some(7);
     run.settings = vec!["lock.ttl=5s".to_owned(), "about=it's".to_owned()];
     let mut parts = RunPage {
         run: &run,
@@ -229,7 +229,6 @@ fn the_command_is_exact() {
         evidence: &all,
         plots: &[],
         only: Some("unfenced"),
-        seed: Some(7),
         ended_early: None,
     };
     let typed = "fencepost run contention --seed 7 --case unfenced --set lock.ttl=5s \
@@ -237,7 +236,21 @@ fn the_command_is_exact() {
     assert!(page(&parts).contains(&format!("<pre data-command=\"run\">{typed}</pre>")));
     parts.scenario = "# Written by: fencepost contend --redis localhost:1\nname: contend\n";
     let typed = "fencepost contend --redis localhost:1";
-    assert!(page(&parts).contains(&format!("<pre data-command=\"run\">{typed}</pre>")));
+    let text = page(&parts);
+    assert!(text.contains(&format!("<pre data-command=\"run\">{typed}</pre>")));
+    assert!(!text.contains("data-command=\"own\""), "{text}");
+}
+
+#[test]
+fn a_run_on_processes_is_seen_again_on_processes_and_from_its_own_text() {
+    let (mut run, all) = with_evidence();
+    let runtime = ("runtime".to_owned(), "local".to_owned());
+    run.environment.extend([runtime]);
+    let text = shown(&run, all);
+    let typed = "fencepost run contention --runtime local --seed 1";
+    assert!(text.contains(&format!("<pre data-command=\"run\">{typed}</pre>")));
+    let own = "fencepost run results/contention/1/scenario.yml --runtime local --seed 1";
+    assert!(text.contains(&format!("<pre data-command=\"own\">{own}</pre>")));
 }
 
 #[test]
@@ -251,9 +264,64 @@ fn a_load_shows_its_tables_and_plots() {
         evidence: &BTreeMap::new(),
         plots: &plots,
         only: None,
-        seed: Some(1),
         ended_early: None,
     });
     assert!(text.contains("<figure class=\"wide plot\" data-plot=\"latency.svg\"><svg>drawn"));
     assert!(text.contains("acquire p50"), "{text}");
+}
+
+#[test]
+fn times_that_no_clock_shows_make_a_page_all_the_same() {
+    let wall_ns = 1_794_000_000_000_000_000;
+    for odd_ns in [0, 1, wall_ns, u64::MAX - 1, u64::MAX] {
+        for is_long in [false, true] {
+            let (mut run, mut all) = with_evidence();
+            let evidence = all.get_mut("unfenced").unwrap();
+            evidence.record.history[0].at_ns = odd_ns;
+            evidence.record.log[1].at_ns = odd_ns;
+            evidence.record.locks[0].at_ns = odd_ns;
+            evidence.record.faults[0].at_ns = odd_ns;
+            evidence.held[0].to_ns = odd_ns;
+            if is_long {
+                let more = vec![evidence.record.history[0].clone(); 2_000];
+                evidence.record.history.extend(more);
+            }
+            let case = &mut run.cases[0];
+            case.started_ns = odd_ns;
+            case.faults = evidence.record.faults.clone();
+            case.judgement.stories[0].steps[2].at_ns = odd_ns;
+            case.judgement.overlaps.push(Overlap {
+                key: "account-42".to_owned(),
+                first: "a".to_owned(),
+                second: "b".to_owned(),
+                from_ns: odd_ns,
+                to_ns: odd_ns / 2,
+                definite: true,
+            });
+            let told = shown(&run, all);
+            assert!(told.contains("class=\"lanes-drawn\""), "{odd_ns}");
+        }
+    }
+}
+
+#[test]
+fn a_fault_on_one_link_of_many_is_drawn_too() {
+    let (mut run, mut all) = with_evidence();
+    let evidence = all.get_mut("unfenced").unwrap();
+    let fault = evidence.record.faults[0].clone();
+    let links = (1..=9).map(|link| FaultRow {
+        id: 100 + link,
+        target: format!("a -> redis-{link}"),
+        fault: FaultKind::Partition,
+        stage: FaultStage::Requested,
+        ..fault.clone()
+    });
+    evidence.record.faults.extend(links);
+    run.cases[0].faults = evidence.record.faults.clone();
+    let text = shown(&run, all);
+    for link in 1..=9 {
+        let title = format!("of a -&gt; redis-{link}: requested");
+        assert!(text.contains(&title), "{title}");
+    }
+    assert!(text.contains("3 further links"), "{text}");
 }

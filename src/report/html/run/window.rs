@@ -111,7 +111,9 @@ impl<'a> View<'a> {
 
     fn around(&self, from_ns: u64, to_ns: u64, key: &'a str, most: usize) -> Window<'a> {
         let around_ns = (to_ns.saturating_sub(from_ns) / AROUND).max(LEAST_AROUND_NS);
-        let (from_ns, to_ns) = (from_ns.saturating_sub(around_ns), to_ns + around_ns);
+        let from_ns = from_ns.saturating_sub(around_ns);
+        // A foreign worker's times may be anything.
+        let to_ns = to_ns.saturating_add(around_ns);
         self.window(from_ns, to_ns, Some(key), most)
     }
 

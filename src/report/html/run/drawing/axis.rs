@@ -19,13 +19,14 @@ const LABEL: f64 = 52.0;
 impl Axis {
     /// From one moment to another, with room for what happens in between.
     pub fn new(from_ns: u64, to_ns: u64, mut moments: Vec<Moment>, left: f64) -> Axis {
+        let to_ns = to_ns.max(from_ns);
         moments.retain(|(at_ns, _)| (from_ns..=to_ns).contains(at_ns));
         moments.extend([(from_ns, 0.0), (to_ns, 12.0)]);
         moments.sort_by(|one, next| one.0.cmp(&next.0).then(next.1.total_cmp(&one.1)));
         moments.dedup_by_key(|moment| moment.0);
         let needed: f64 = moments.iter().map(|(_, room)| room).sum();
         let by_the_clock = (LEAST_WIDTH - needed).max(needed * BY_THE_CLOCK);
-        let length_ns = to_ns.saturating_sub(from_ns).max(1) as f64;
+        let length_ns = (to_ns - from_ns).max(1) as f64;
         let mut places = Vec::with_capacity(moments.len());
         let (mut x, mut before_ns) = (left, from_ns);
         for (at_ns, room) in moments {
@@ -64,25 +65,32 @@ impl Axis {
         else {
             return Vec::new();
         };
-        let length_ms = (to_ns - from_ns) / 1_000_000;
-        const STEPS_MS: [u64; 13] = [
-            1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000,
-        ];
-        let step_ms = STEPS_MS.into_iter().find(|step| length_ms / step <= 12);
-        let step_ns = step_ms.unwrap_or(60_000) * 1_000_000;
-        let mut at_ns = start_ns + from_ns.saturating_sub(start_ns).next_multiple_of(step_ns);
+        let step_ns = step_ns(to_ns - from_ns);
+        let first_ns = from_ns.saturating_sub(start_ns);
+        let first_ns = first_ns.checked_next_multiple_of(step_ns);
+        let mut next_ns = first_ns.and_then(|first_ns| start_ns.checked_add(first_ns));
         let mut ticks: Vec<(f64, String)> = Vec::new();
-        while at_ns <= *to_ns && ticks.len() < 400 {
+        while let Some(at_ns) = next_ns.filter(|at_ns| at_ns <= to_ns) {
             let x = self.x(at_ns);
             let room = ticks.last().is_none_or(|(last, _)| x - last >= LABEL);
             if room && x <= self.end() - 12.0 {
                 let seconds = (at_ns - start_ns) as f64 / 1e9;
                 ticks.push((x, format!("{seconds} s")));
             }
-            at_ns += step_ns;
+            next_ns = at_ns.checked_add(step_ns);
         }
         ticks
     }
+}
+
+/// From one label to the next: 1, 2, 5, 10 ms and so on, until there are few enough,
+/// however long the drawing is.
+fn step_ns(length_ns: u64) -> u64 {
+    const MOST_STEPS: u64 = 12;
+    let powers = (6..=18).map(|power| 10_u64.pow(power));
+    let mut steps = powers.flat_map(|power| [power, 2 * power, 5 * power]);
+    let few = steps.find(|step| length_ns / step <= MOST_STEPS);
+    few.unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -107,6 +115,22 @@ mod tests {
         let axis = Axis::new(5, 5, vec![(5, 20.0)], 0.0);
         assert!(axis.x(5).is_finite() && axis.end().is_finite());
         assert!(axis.ticks(5).len() <= 1);
+    }
+
+    #[test]
+    fn times_that_no_clock_shows_are_drawn_at_once() {
+        let wall_ns = 1_794_000_000_000_000_000;
+        let odd = [0, 1, 2_825_175_099_207, wall_ns, u64::MAX - 1, u64::MAX];
+        for from_ns in odd {
+            for to_ns in odd {
+                for start_ns in odd {
+                    let moments = odd.map(|at_ns| (at_ns, 20.0)).to_vec();
+                    let axis = Axis::new(from_ns, to_ns, moments, 8.0);
+                    assert!(axis.ticks(start_ns).len() <= 14);
+                    assert!(odd.iter().all(|at_ns| axis.x(*at_ns).is_finite()));
+                }
+            }
+        }
     }
 
     #[test]

@@ -11,8 +11,9 @@ use crate::report::markup::{element, short};
 pub fn draw(sheet: &Sheet<'_>, marks: &mut Marks) {
     for span in &sheet.window.faults {
         let lanes = [Of::Worker, Of::Node, Of::Resource, Of::Links];
-        let lane = lanes.into_iter().find_map(|of| sheet.lane(of, span.target));
-        if let Some(lane) = lane {
+        let own = lanes.into_iter().find_map(|of| sheet.lane(of, span.target));
+        let shared = || sheet.lanes.iter().find(|lane| lane.of == Of::MoreLinks);
+        if let Some(lane) = own.or_else(shared) {
             let shapes = match span.kind.stands() {
                 true => standing(sheet, lane, span),
                 false => passing(sheet, lane, span),

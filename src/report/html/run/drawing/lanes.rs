@@ -8,6 +8,8 @@ pub enum Of {
     Worker,
     Node,
     Links,
+    /// All that has no lane of its own.
+    MoreLinks,
     Resource,
 }
 
@@ -23,7 +25,7 @@ const HEIGHT: f64 = 46.0;
 const LINKS_HEIGHT: f64 = 28.0;
 /// The resource's lane without the lines that join pairs.
 const RESOURCE_HEIGHT: f64 = 58.0;
-/// Of all that is no node, only so many have a lane.
+/// Of all that is no node, only so many have a lane of their own.
 const MOST_LINKS: usize = 6;
 const LETTER: f64 = 7.4;
 const LONGEST_NAME: usize = 16;
@@ -47,8 +49,19 @@ pub fn lanes(window: &Window<'_>, above_writes: f64) -> Vec<Lane> {
     for node in &window.nodes {
         lane(Of::Node, node, HEIGHT);
     }
-    for target in links(window) {
+    let links = links(window);
+    let own = links.len().min(MOST_LINKS);
+    for target in &links[..own] {
         lane(Of::Links, target, LINKS_HEIGHT);
+    }
+    match links.len() - own {
+        0 => {}
+        1 => lane(Of::MoreLinks, "1 further link", LINKS_HEIGHT),
+        more => lane(
+            Of::MoreLinks,
+            &format!("{more} further links"),
+            LINKS_HEIGHT,
+        ),
     }
     lane(
         Of::Resource,
@@ -65,7 +78,7 @@ fn links<'a>(window: &Window<'a>) -> Vec<&'a str> {
         let is_node = window.workers.contains(&span.target)
             || window.nodes.contains(&span.target)
             || span.target == window.resource;
-        if !is_node && !targets.contains(&span.target) && targets.len() < MOST_LINKS {
+        if !is_node && !targets.contains(&span.target) {
             targets.push(span.target);
         }
     }
@@ -93,7 +106,7 @@ pub fn names(lanes: &[Lane]) -> String {
         let what = match lane.of {
             Of::Worker => "worker",
             Of::Node => "lock node",
-            Of::Links => "",
+            Of::Links | Of::MoreLinks => "",
             Of::Resource => "writes",
         };
         let what = text("soft", 10.0, middle + 13.0, what);
