@@ -2,9 +2,10 @@ use super::exit::{Exit, Failure};
 use super::format::{Printed, document};
 use super::home::Home;
 use super::output;
+use super::runtime::in_ci;
 use crate::cluster::docker::{Engine, images};
 use crate::cluster::local::programs::Program;
-use crate::cluster::{Image, Topology, find_program};
+use crate::cluster::{ClusterError, Image, Topology, find_program};
 use serde::Serialize;
 use serde_json::json;
 
@@ -22,6 +23,12 @@ enum Finding {
 
 pub async fn execute(home: Result<Home, Failure>, printed: Printed) -> Result<Exit, Failure> {
     let mut findings = vec![platform()];
+    let mut servers = Vec::new();
+    for program in Program::SERVERS {
+        servers.push(for_local_runs(program).await);
+    }
+    let is_good = |finding: &Finding| matches!(finding, Finding::Good(_));
+    let can_do_without = servers.iter().all(is_good) && !in_ci();
     match Engine::connect().await {
         Ok(engine) => {
             let about = &engine.about;
@@ -34,12 +41,14 @@ pub async fn execute(home: Result<Home, Failure>, printed: Printed) -> Result<Ex
                 Err(failure) => findings.push(Finding::Missing(failure.to_string())),
             }
         }
+        Err(error @ ClusterError::Unreachable { .. }) if can_do_without => {
+            let instead = "until then runs use local processes, as with --runtime local";
+            findings.push(Finding::Hint(format!("{error}\n{instead}")));
+        }
         Err(error) => findings.push(Finding::Missing(error.to_string())),
     }
     findings.push(bootstrap());
-    for program in Program::SERVERS {
-        findings.push(for_local_runs(program).await);
-    }
+    findings.extend(servers);
     findings.push(just());
     match printed.is_json() {
         true => document(&json!({ "findings": findings }))?,

@@ -159,7 +159,9 @@ impl From<SkewError> for Failure {
 
 fn cluster_exit(error: &ClusterError) -> Exit {
     match error {
-        ClusterError::Unreachable { .. } | ClusterError::Missing { .. } => Exit::Unavailable,
+        ClusterError::Unreachable { .. }
+        | ClusterError::BadHost { .. }
+        | ClusterError::Missing { .. } => Exit::Unavailable,
         ClusterError::Topology(_) => Exit::Usage,
         _ => Exit::Harness,
     }

@@ -35,9 +35,9 @@ impl Choice {
                 Err(error @ ClusterError::Unreachable { .. }) if in_ci() => {
                     Err(Failure::new(Exit::Unavailable, error))
                 }
-                Err(ClusterError::Unreachable { host, .. }) => {
+                Err(ClusterError::Unreachable { host, reason }) => {
                     progress.say(&format!(
-                        "Docker does not answer at {host}; running on local processes, as with --runtime local"
+                        "Docker does not answer at {host} ({reason}); running on local processes, as with --runtime local"
                     ));
                     local()
                 }
@@ -51,7 +51,7 @@ pub async fn docker() -> Result<Chosen, Failure> {
     Ok(with_docker(DockerRuntime::connect().await?))
 }
 
-fn with_docker(runtime: DockerRuntime) -> Chosen {
+pub fn with_docker(runtime: DockerRuntime) -> Chosen {
     Chosen {
         runtime: Box::new(runtime),
         journals: state::journals(),
@@ -70,6 +70,64 @@ pub fn local() -> Result<Chosen, Failure> {
 }
 
 /// Where nobody reads along, falling back would hide that Docker was not tested.
-fn in_ci() -> bool {
+pub fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::home::Home;
+    use crate::run::RunRequest;
+    use crate::scenario::Settings;
+
+    /// Everything in the library that takes a container.
+    const NOT_LOCALLY: [&str; 9] = [
+        // Links between members are cut.
+        "etcd-minority-holder unfenced",
+        "etcd-minority-holder fenced",
+        "etcd-minority-holder with-the-majority",
+        // Workers are frozen.
+        "storm redis-unfenced",
+        "storm redis",
+        "storm redlock",
+        "storm etcd",
+        // One worker is frozen.
+        "worker-crash only-looks-dead-unfenced",
+        "worker-crash only-looks-dead-fenced",
+    ];
+
+    /// Nothing else is left out, and nothing of it silently.
+    #[test]
+    fn the_whole_library_runs_locally_but_for_what_takes_a_container() {
+        let home = Home::find(Some(env!("CARGO_MANIFEST_DIR").as_ref())).unwrap();
+        let (topologies, toxiproxy) = (home.topologies().unwrap(), home.toxiproxy().unwrap());
+        let around = home.surroundings().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = LocalRuntime::new(folder.path()).unwrap();
+        let mut lacking = Vec::new();
+        for name in home.library().names().unwrap() {
+            let scenario = home.library().load(&name, &Settings::default(), &around);
+            let scenario = scenario.unwrap();
+            let request = RunRequest {
+                scenario: &scenario,
+                topologies: &topologies,
+                home: home.folder(),
+                toxiproxy: &toxiproxy,
+                journals: PathBuf::new(),
+                case: None,
+                seed: 0,
+                keep: false,
+                results: PathBuf::new(),
+                mutant: None,
+            };
+            for case in &scenario.cases {
+                if let Some(reason) = request.lacking(case, &runtime) {
+                    assert!(reason.ends_with("use --runtime docker"), "{reason}");
+                    lacking.push(format!("{name} {}", case.name));
+                }
+            }
+        }
+        assert_eq!(lacking, NOT_LOCALLY);
+    }
 }

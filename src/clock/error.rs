@@ -18,7 +18,7 @@ pub enum SkewError {
     #[error("{what}: out of range; {range}")]
     OutOfRange { what: String, range: String },
     #[error(
-        "not permitted to change process {pid}: {reason}\nrun as root on its host, or in a container with --pid=container:NAME and --cap-add=SYS_PTRACE"
+        "not permitted to change process {pid}: {reason}\nrun as root on its host, or let parents trace their children (sysctl kernel.yama.ptrace_scope=1), or in a container with --pid=container:NAME and --cap-add=SYS_PTRACE"
     )]
     Permission { pid: i32, reason: String },
     #[error(

@@ -7,6 +7,10 @@ pub enum ClusterError {
         "Docker does not answer at {host}: {reason}\nstart the Docker Engine, or set DOCKER_HOST; `fencepost doctor` says more"
     )]
     Unreachable { host: String, reason: String },
+    #[error(
+        "DOCKER_HOST is {host:?}, which is no address: {reason}\nset it to unix:///PATH or tcp://HOST:PORT, or unset it"
+    )]
+    BadHost { host: String, reason: String },
     #[error("{what} is missing\n{remedy}")]
     Missing { what: String, remedy: String },
     #[error("gave up after {} s waiting for: {what}", .after.as_secs())]

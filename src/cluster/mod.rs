@@ -43,6 +43,9 @@ pub struct NodeSpec {
     pub image: String,
     pub command: Vec<String>,
     pub environment: BTreeMap<String, String>,
+    /// The settings of its environment that hold addresses; the others mean what
+    /// they say, also where they look like one.
+    pub addressed: Vec<String>,
     pub ports: Vec<topology::Port>,
     /// The log line that says it is ready; without one, running is ready.
     pub ready: Option<String>,

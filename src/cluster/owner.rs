@@ -53,6 +53,18 @@ impl Owner {
         })
     }
 
+    /// Whether a pid that it noted can mean the same process to us: after another
+    /// boot, or in another pid namespace, it is anybody's.
+    pub fn shares_our_pids(&self) -> bool {
+        let Owner {
+            machine: its_machine,
+            boot: its_boot,
+            pid_namespace: its_namespace,
+            ..
+        } = self;
+        *its_machine == machine() && *its_boot == boot() && *its_namespace == pid_namespace()
+    }
+
     /// True only where it is certain: another machine, or another pid
     /// namespace of this boot, may well be alive and is left alone.
     pub fn is_certainly_dead(&self) -> bool {
@@ -96,7 +108,7 @@ mod tests {
     #[test]
     fn this_process_is_alive_and_reads_back() {
         let owner = Owner::current();
-        assert!(!owner.is_certainly_dead());
+        assert!(!owner.is_certainly_dead() && owner.shares_our_pids());
         assert_eq!(Owner::from_label(&owner.to_label()), Some(owner));
         assert_eq!(Owner::from_label("somebody else's label"), None);
     }
@@ -122,9 +134,9 @@ mod tests {
     fn another_boot_is_dead_and_another_machine_is_left_alone() {
         let mut owner = Owner::current();
         owner.boot = "an earlier boot".into();
-        assert!(owner.is_certainly_dead());
+        assert!(owner.is_certainly_dead() && !owner.shares_our_pids());
         owner.machine = "another machine".into();
-        assert!(!owner.is_certainly_dead());
+        assert!(!owner.is_certainly_dead() && !owner.shares_our_pids());
     }
 
     #[test]
@@ -132,6 +144,6 @@ mod tests {
         let mut owner = Owner::current();
         owner.pid_namespace = "pid:[1]".into();
         owner.started = "1".into();
-        assert!(!owner.is_certainly_dead());
+        assert!(!owner.is_certainly_dead() && !owner.shares_our_pids());
     }
 }

@@ -34,6 +34,7 @@ mod tests {
             image: String::new(),
             command: Vec::new(),
             environment: BTreeMap::new(),
+            addressed: Vec::new(),
             ports: Vec::new(),
             ready: None,
             started: None,

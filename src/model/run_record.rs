@@ -42,6 +42,9 @@ pub struct CaseNotes {
     pub workers: Vec<String>,
     /// Why the record is incomplete, where it is.
     pub gaps: Vec<String>,
+    /// It cannot be played here: its timeline never began, so there is nothing to count.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub never_played: bool,
     /// What the resource held in the end, key by key.
     pub values: BTreeMap<String, RowValue>,
     /// The resource's node.

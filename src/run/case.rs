@@ -7,7 +7,6 @@ use super::judge::judge_case;
 use super::nodes::CaseNodes;
 use super::observer::Observer;
 use super::phases::Phases;
-use super::possible::lacking;
 use super::settle::settle;
 use super::stage::{Played, Stage};
 use super::{RunError, RunFolder, RunRequest, stop_at};
@@ -36,10 +35,11 @@ pub async fn run_case(
     let mut nodes = CaseNodes::new(request, case);
     let mut clock = Phases::default();
 
-    if let Some(reason) = lacking(runtime, &nodes, request.toxiproxy, &case.setup) {
+    if let Some(reason) = request.lacking(case, runtime) {
         let notes = CaseNotes {
             workers: nodes.worker_names(),
             gaps: vec![format!("cannot be done here: {reason}")],
+            never_played: true,
             ..CaseNotes::default()
         };
         evidence.notes(&notes)?;

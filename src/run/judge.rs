@@ -3,7 +3,7 @@
 use super::FolderError;
 use super::recorded::read_case;
 use crate::checker;
-use crate::model::{CaseResult, RunRecord};
+use crate::model::{CaseResult, CaseVerdict, Outcome, RunRecord};
 use crate::report::recorded::Recorded;
 use crate::scenario::{Case, Scenario};
 use std::collections::BTreeSet;
@@ -69,7 +69,15 @@ pub fn judge_case(case: &Case, folder: &Path) -> Result<CaseResult, FolderError>
     let (record, mut notes) = read_case(folder)?;
     let started = Instant::now();
     let judgement = checker::judge(&record);
-    let verdict = checker::verdict(&record, &judgement, &case.expect);
+    let verdict = match notes.never_played {
+        // Counts of what never was would look like a result.
+        true => CaseVerdict {
+            outcome: Outcome::Inconclusive,
+            findings: Vec::new(),
+            doubts: record.gaps.clone(),
+        },
+        false => checker::verdict(&record, &judgement, &case.expect),
+    };
     let judge_ms = started.elapsed().as_millis() as u64;
     notes.measurements.insert("judge_ms".to_owned(), judge_ms);
     let measured = judgement.measures.iter();

@@ -44,10 +44,12 @@ pub use mutant::mutants;
 pub use page::{not_judged, write_page};
 
 use crate::cluster::topology::{Service, Topology};
-use crate::cluster::{ClusterError, Image};
+use crate::cluster::{ClusterError, Image, Runtime};
 use crate::load::LoadError;
 use crate::model::RunRecord;
 use crate::scenario::{Case, Scenario};
+use nodes::CaseNodes;
+use possible::lacking;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use tokio_util::sync::CancellationToken;
@@ -112,6 +114,12 @@ impl RunRequest<'_> {
     fn chosen(&self) -> impl Iterator<Item = &Case> {
         let cases = self.scenario.cases.iter();
         cases.filter(|case| self.case.is_none_or(|only| only == case.name))
+    }
+
+    /// Why a case cannot be played here; None where nothing speaks against it.
+    pub fn lacking(&self, case: &Case, runtime: &dyn Runtime) -> Option<String> {
+        let nodes = CaseNodes::new(self, case);
+        lacking(runtime, &nodes, self.toxiproxy, &case.setup)
     }
 
     /// What there is to say of a run that did not come to its turn.

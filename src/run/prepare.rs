@@ -61,11 +61,50 @@ pub async fn prepare(
     for why in swept.stuck {
         progress.say(&why);
     }
-    let images: Vec<Image> = requests.iter().flat_map(images).collect();
     Ok(Prepared {
-        image_ids: runtime.prepare(&images, progress).await?,
+        image_ids: make_images(requests, runtime, progress).await?,
         about: runtime.about(),
     })
+}
+
+/// Only for what can be run here. What turns out to be missing may concern some
+/// cases only, which the runtime lacks something for from then on: as long as
+/// others are left, these are run, and each of the former says why it is not.
+async fn make_images(
+    requests: &[RunRequest<'_>],
+    runtime: &dyn Runtime,
+    progress: &dyn Progress,
+) -> Result<BTreeMap<String, String>, RunError> {
+    let mut possible = possible_cases(requests, runtime);
+    loop {
+        let of_cases = possible.iter().flat_map(|(request, case)| {
+            let proxy = request.toxiproxy.image.clone();
+            of_case(request, case).into_iter().chain([proxy])
+        });
+        let images: Vec<Image> = of_cases.collect();
+        match runtime.prepare(&images, progress).await {
+            Ok(ids) => return Ok(ids),
+            Err(error) => {
+                let left = possible_cases(requests, runtime);
+                if left.is_empty() || left.len() == possible.len() {
+                    return Err(error.into());
+                }
+                possible = left;
+            }
+        }
+    }
+}
+
+fn possible_cases<'a>(
+    requests: &'a [RunRequest<'a>],
+    runtime: &dyn Runtime,
+) -> Vec<(&'a RunRequest<'a>, &'a Case)> {
+    let all = requests
+        .iter()
+        .flat_map(|request| request.chosen().map(move |case| (request, case)));
+    let is_possible =
+        |(request, case): &(&RunRequest<'_>, &Case)| request.lacking(case, runtime).is_none();
+    all.filter(is_possible).collect()
 }
 
 /// Some of them more than once.

@@ -79,6 +79,7 @@ impl Stage<'_> {
         let prepare = self.nemesis.prepare(&faults);
         if let Err(reason) = clock.time("prepare", prepare).await {
             notes.gaps = vec![format!("cannot be done here: {reason}")];
+            notes.never_played = true;
             return Ok(Played {
                 notes,
                 unanswered: false,

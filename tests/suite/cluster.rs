@@ -26,6 +26,7 @@ fn script(name: &str, script: &str) -> NodeSpec {
         image: IMAGE.to_owned(),
         command: ["sh", "-c", script].map(str::to_owned).into(),
         environment: BTreeMap::new(),
+        addressed: Vec::new(),
         ports: Vec::new(),
         ready: None,
         started: None,

@@ -6,6 +6,7 @@ mod same;
 
 use crate::support::*;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 /// A scenario of a test's own, on local processes.
@@ -31,10 +32,14 @@ impl Tried {
     }
 
     fn run(&self) -> Ended {
+        start(self.command()).wait()
+    }
+
+    fn command(&self) -> Command {
         let results = self.results.to_str().expect("a plain path");
         let run = ["run", "tried", "--runtime", "local", "--results", results];
         let home = ["--home", self.home.path()];
-        self.local.start(&[&run[..], &home].concat()).wait()
+        self.local.command([&run[..], &home].concat())
     }
 
     fn case(&self, name: &str) -> PathBuf {

@@ -63,6 +63,41 @@ fn the_docker_client_is_behind_one_door() {
     }
 }
 
+/// Which runtime it is is known to whoever chooses it, and to nobody else.
+#[test]
+fn the_runtimes_are_behind_one_seam() {
+    let inside = ["src/cluster", "src/cli"].map(|folder| project().join(folder));
+    for file in rust_files("src") {
+        let is_inside = inside.iter().any(|folder| file.starts_with(folder));
+        let text = fs::read_to_string(&file).expect("readable");
+        let text: String = text.split_whitespace().collect();
+        for runtime in ["docker", "local"] {
+            let named = names_inside_cluster(&text).contains(&runtime);
+            assert!(!named || is_inside, "{} names {runtime}", shown(&file));
+        }
+    }
+}
+
+/// Of `cluster::a::b` and `cluster::{c::d, e}`: a, c and e. The text has no blanks.
+fn names_inside_cluster(text: &str) -> Vec<&str> {
+    let parts = text.match_indices("cluster::").flat_map(|(at, path)| {
+        let rest = &text[at + path.len()..];
+        match rest.strip_prefix('{') {
+            None => vec![rest],
+            Some(group) => top_level(group),
+        }
+    });
+    let is_end = |c: char| !(c.is_ascii_alphanumeric() || c == '_');
+    parts.filter_map(|part| part.split(is_end).next()).collect()
+}
+
+#[test]
+fn runtimes_are_seen_however_they_are_named() {
+    let text = "usecrate::cluster::{Image,local::{LocalRuntime}};cluster::docker::x();cluster::way";
+    let names = names_inside_cluster(text);
+    assert_eq!(names, ["Image", "local", "docker", "way"]);
+}
+
 #[test]
 fn no_file_is_too_long() {
     for folder in ["src", "tests", "benches"] {

@@ -48,10 +48,14 @@ impl Engine {
             reason,
         };
         let docker = match host.strip_prefix("unix://") {
-            Some(path) => Docker::connect_with_unix(path, ANSWER_DEADLINE_S, API_DEFAULT_VERSION),
-            None => Docker::connect_with_host(&host),
+            Some(path) => Docker::connect_with_unix(path, ANSWER_DEADLINE_S, API_DEFAULT_VERSION)
+                .map_err(|error| unreachable(error.to_string()))?,
+            // Nothing is asked yet: this can only be about the address itself.
+            None => Docker::connect_with_host(&host).map_err(|error| ClusterError::BadHost {
+                host: host.clone(),
+                reason: error.to_string(),
+            })?,
         };
-        let docker = docker.map_err(|error| unreachable(error.to_string()))?;
         let negotiated = async {
             let docker = docker.negotiate_version().await?;
             let version = docker.version().await?;

@@ -3,6 +3,7 @@
 //! in the node's own folder.
 
 use super::ports::Ports;
+use crate::cluster::NodeSpec;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -33,13 +34,9 @@ pub struct Said {
     pub folders: Vec<PathBuf>,
 }
 
-pub fn said_here(
-    command: &[String],
-    environment: &BTreeMap<String, String>,
-    here: &Here<'_>,
-) -> io::Result<Said> {
+pub fn said_here(node: &NodeSpec, here: &Here<'_>) -> io::Result<Said> {
     let mut said = Said::default();
-    let mut words = command.iter().peekable();
+    let mut words = node.command.iter().peekable();
     let mut before = "";
     while let Some(word) = words.next() {
         let port = words.peek().and_then(|next| next.parse::<u16>().ok());
@@ -64,8 +61,12 @@ pub fn said_here(
         }
         before = word;
     }
-    for (name, value) in environment {
-        let value = here.with_addresses(value)?;
+    for (name, value) in &node.environment {
+        // A lock's key may well be called `redis:1`, and has to stay the same for all.
+        let value = match node.addressed.contains(name) {
+            true => here.with_addresses(value)?,
+            false => value.clone(),
+        };
         said.environment.insert(name.clone(), value);
     }
     Ok(said)
@@ -159,11 +160,24 @@ mod tests {
                 is_led: self.is_led,
                 ports: &self.ports,
             };
-            let command: Vec<String> = command.split(' ').map(str::to_owned).collect();
             let environment = environment.iter();
             let environment =
                 environment.map(|(name, value)| (name.to_string(), value.to_string()));
-            said_here(&command, &environment.collect(), &here).unwrap()
+            let node = NodeSpec {
+                name: here.node.to_owned(),
+                image: String::new(),
+                command: command.split(' ').map(str::to_owned).collect(),
+                environment: environment.collect(),
+                addressed: ["FENCEPOST_ENDPOINTS", "FENCEPOST_RESOURCE", "EMPTY"]
+                    .map(str::to_owned)
+                    .into(),
+                ports: Vec::new(),
+                ready: None,
+                started: None,
+                after_others: false,
+                hosts: self.hosts.clone(),
+            };
+            said_here(&node, &here).unwrap()
         }
     }
 
@@ -204,14 +218,14 @@ mod tests {
             &[
                 ("FENCEPOST_ENDPOINTS", "redis:6379,e2:2372"),
                 ("FENCEPOST_RESOURCE", "http://redis:8080/x"),
-                ("FENCEPOST_KEY", "a:1:redis"),
+                ("FENCEPOST_KEY", "redis:1"),
                 ("EMPTY", ""),
             ],
         );
         let value = |name: &str| said.environment[name].as_str();
         assert_eq!(value("FENCEPOST_ENDPOINTS"), "127.0.0.1:9,127.0.0.1:9");
         assert_eq!(value("FENCEPOST_RESOURCE"), "http://127.0.0.1:9/x");
-        assert_eq!(value("FENCEPOST_KEY"), "a:1:redis");
+        assert_eq!(value("FENCEPOST_KEY"), "redis:1", "the same for all");
         assert_eq!(value("EMPTY"), "");
         assert_eq!(said.command, ["worker"]);
     }

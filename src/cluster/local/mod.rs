@@ -107,7 +107,7 @@ impl LocalCluster {
             is_led: program.program.can_be_led(),
             ports: &self.ports,
         };
-        let said = said_here(&node.command, &node.environment, &here).map_err(failed(&what))?;
+        let said = said_here(node, &here).map_err(failed(&what))?;
         let command = program.command(said, &root).map_err(failed(&what))?;
         let nodes = Arc::clone(&self.nodes);
         // To its end, also if nobody waits for it any more.
@@ -200,10 +200,8 @@ impl Cluster for LocalCluster {
 
     async fn threads(&self, node: &str) -> Result<Vec<ThreadState>, ClusterError> {
         let process = self.process(node, "see the threads of")?;
-        Ok(match process.exit_code() {
-            None => proc_stat::threads(process.pid),
-            Some(_) => Vec::new(),
-        })
+        let all = process.all().into_iter();
+        Ok(all.flat_map(proc_stat::threads).collect())
     }
 
     async fn await_end(&self, node: &str) -> Result<(), ClusterError> {
@@ -224,7 +222,9 @@ impl Cluster for LocalCluster {
         };
         let exit_code = process.exit_code();
         let running = exit_code.is_none();
-        let pid = i32::try_from(process.pid).ok();
+        // Where there are several, it cannot be known which one matters.
+        let is_alone = process.all() == [process.pid];
+        let pid = i32::try_from(process.pid).ok().filter(|_| is_alone);
         Ok(NodeState {
             running,
             frozen: false,
@@ -264,6 +264,7 @@ impl Cluster for LocalCluster {
             image: helper.image.clone(),
             command: helper.command.clone(),
             environment: BTreeMap::new(),
+            addressed: Vec::new(),
             ports: Vec::new(),
             ready: None,
             started: None,
@@ -271,6 +272,16 @@ impl Cluster for LocalCluster {
             hosts: BTreeMap::new(),
         };
         self.start_attached(&node).await
+    }
+
+    /// Nothing can be seen from beside a process that is not seen from here; whoever
+    /// asks found no single process to look at.
+    async fn run_helper(&self, helper: &Helper) -> Result<String, ClusterError> {
+        Err(ClusterError::Failed {
+            what: format!("reach the process of {}", helper.beside),
+            reason: "it is not just one: a script in the place of a server has to end with `exec`"
+                .to_owned(),
+        })
     }
 
     async fn logs(&self, node: &str) -> Result<String, ClusterError> {

@@ -5,15 +5,19 @@ use super::log::Log;
 use super::spawn::spawn;
 use crate::cluster::lines::Lines;
 use crate::cluster::{Console, ConsoleLine, Signal, Stdin, proc_stat};
-use nix::sys::signal::{self, kill, killpg};
+use nix::sys::signal::{self, killpg};
 use nix::unistd::Pid;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::sync::{mpsc, watch};
+
+/// The end of a process that is not our child cannot be awaited.
+pub const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Whether its stdin and stdout are in our hands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,25 +91,40 @@ impl Process {
             return false;
         };
         let pid = Pid::from_raw(pid);
-        if self.exit_code().is_some() || !proc_stat::is_still(self.pid, &self.started) {
+        // As long as anybody is in the group, the pid is given to nobody else.
+        let now = proc_stat::start_time(self.pid);
+        if now.is_some_and(|started| started != self.started) {
             return false;
         }
-        let sent = match signal {
-            Signal::Stop => kill(pid, signal::Signal::SIGSTOP),
-            Signal::Continue => kill(pid, signal::Signal::SIGCONT),
-            // As with a container, what it has started itself goes with it.
-            Signal::Kill => killpg(pid, signal::Signal::SIGKILL),
+        let signal = match signal {
+            Signal::Stop => signal::Signal::SIGSTOP,
+            Signal::Continue => signal::Signal::SIGCONT,
+            Signal::Kill => signal::Signal::SIGKILL,
         };
-        sent.is_ok()
+        // As with a container, what it has started itself is the node as well: the
+        // server may be the child of a script.
+        killpg(pid, signal).is_ok()
+    }
+
+    /// All that the node is; none where it has ended.
+    pub fn all(&self) -> Vec<u32> {
+        match self.exit_code() {
+            None => proc_stat::group(self.pid),
+            Some(_) => Vec::new(),
+        }
     }
 
     pub fn exit_code(&self) -> Option<i64> {
         *self.ended.borrow()
     }
 
+    /// Of all of it: a server that a script has started has its port until then.
     pub async fn await_end(&self) {
         // Whoever tells it is there until it has.
         let _ = self.ended.clone().wait_for(Option::is_some).await;
+        while !proc_stat::group(self.pid).is_empty() {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
     }
 
     /// Another one with every start.

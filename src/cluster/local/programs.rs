@@ -215,12 +215,16 @@ pub fn unstartable(node: &NodeSpec) -> Option<String> {
     };
     let about = program.about()?;
     let first = node.command.first().map(String::as_str);
-    (first != Some(about.name)).then(|| {
-        format!(
+    if first != Some(about.name) {
+        return Some(format!(
             "only `{}` can be run in place of its image {image}, and its command is another; use --runtime docker",
             about.name
-        )
-    })
+        ));
+    }
+    // Without one it would listen where the machine's own server may be.
+    let says_its_port =
+        program != Program::RedisServer || node.command.iter().any(|word| word == "--port");
+    (!says_its_port).then(|| "its command says no port; add `--port` and the port".to_owned())
 }
 
 #[cfg(test)]
@@ -239,6 +243,24 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(Program::of_image(image), program, "{image}");
+        }
+    }
+
+    #[test]
+    fn a_redis_without_a_port_would_listen_at_the_machine_s_own() {
+        for (command, fine) in [
+            ("redis-server, --port, '6379'", true),
+            ("redis-server, --bind, 0.0.0.0", false),
+            ("sh, -c, redis-server", false),
+        ] {
+            let service = "services:\n  redis:\n    image: redis:7\n    command: ";
+            let text = format!("{service}[{command}]\n");
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("t.yml");
+            std::fs::write(&path, text).unwrap();
+            let service = crate::cluster::topology::load_service(&path, "redis").unwrap();
+            let reason = unstartable(&service.node("redis"));
+            assert_eq!(reason.is_none(), fine, "{command}: {reason:?}");
         }
     }
 

@@ -1,20 +1,26 @@
 use super::LocalCluster;
 use super::folder::{RunFolder, private_folder};
-use super::programs::{Program, Programs, unstartable};
+use super::programs::{Found, Program, Programs, unstartable};
 use super::{failed, sweep};
 use crate::cluster::{Cluster, ClusterError, Image, Leftovers, Need, Runtime, Swept};
 use crate::progress::Progress;
 use async_trait::async_trait;
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Clusters as processes of this machine, their folders under one of its own.
 pub struct LocalRuntime {
     root: PathBuf,
     /// What `prepare` found, for the clusters that come after it.
-    programs: Mutex<Programs>,
+    known: Mutex<Known>,
+}
+
+#[derive(Clone, Default)]
+struct Known {
+    programs: Programs,
+    /// What was looked for in vain, and why.
+    missing: BTreeMap<Program, String>,
 }
 
 impl LocalRuntime {
@@ -23,15 +29,34 @@ impl LocalRuntime {
         private_folder(root).map_err(failed(&what))?;
         Ok(LocalRuntime {
             root: root.to_owned(),
-            programs: Mutex::default(),
+            known: Mutex::default(),
         })
     }
 
+    fn known(&self) -> MutexGuard<'_, Known> {
+        let known = self.known.lock();
+        known.unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
     fn programs(&self) -> Programs {
-        let programs = self.programs.lock();
-        programs
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .clone()
+        self.known().programs.clone()
+    }
+
+    /// Looked for once; one that is missing stays so for the runs of this process.
+    async fn find(&self, program: Program) -> Result<Found, ClusterError> {
+        if let Some(found) = self.known().programs.0.get(&program) {
+            return Ok(found.clone());
+        }
+        let found = program.find().await;
+        let mut known = self.known();
+        match &found {
+            Ok(found) => drop(known.programs.0.insert(program, found.clone())),
+            Err(error) => {
+                let reason = error.to_string().replace('\n', "; ");
+                known.missing.insert(program, reason);
+            }
+        }
+        found
     }
 }
 
@@ -54,23 +79,15 @@ impl Runtime for LocalRuntime {
         images: &[Image],
         _progress: &dyn Progress,
     ) -> Result<BTreeMap<String, String>, ClusterError> {
-        let mut found = self.programs();
         let mut ids = BTreeMap::new();
         for Image { name, .. } in images {
             let Some(program) = Program::of_image(name) else {
                 continue;
             };
-            let it = match found.0.entry(program) {
-                Entry::Occupied(known) => known.into_mut(),
-                Entry::Vacant(place) => place.insert(program.find().await?),
-            };
+            let it = self.find(program).await?;
             let id = format!("{} at {}", it.version, it.path.display());
             ids.insert(name.clone(), id);
         }
-        let mut programs = self.programs.lock();
-        *programs
-            .as_mut()
-            .map_or_else(|poisoned| &mut **poisoned.get_mut(), |kept| &mut **kept) = found;
         Ok(ids)
     }
 
@@ -96,7 +113,10 @@ impl Runtime for LocalRuntime {
     fn lacks(&self, need: Need<'_>) -> Option<String> {
         let takes_a_container = |what: &str| Some(format!("{what}; use --runtime docker"));
         match need {
-            Need::Node(node) => unstartable(node),
+            Need::Node(node) => unstartable(node).or_else(|| {
+                let program = Program::of_image(&node.image)?;
+                self.known().missing.get(&program).cloned()
+            }),
             Need::Led(node) => match Program::of_image(&node.image) {
                 Some(program) if !program.can_be_led() => takes_a_container(&format!(
                     "without containers no proxy can stand between {} and the others",

@@ -1,8 +1,9 @@
 //! What a run left behind that did not get to clean up.
 
 use super::folder::RunFolder;
+use super::process::LOOK_AGAIN;
 use crate::cluster::{Leftovers, Swept, proc_stat};
-use nix::sys::signal::{Signal, kill, killpg};
+use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
 use std::path::Path;
@@ -11,8 +12,6 @@ use std::time::{Duration, Instant};
 /// A run that has just been begun may not have said yet whose it is.
 const UNFINISHED_FOR: Duration = Duration::from_secs(60);
 const END_DEADLINE: Duration = Duration::from_secs(10);
-/// The end of a process that is not our child cannot be awaited.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Ends processes and removes folders of runs whose owners are certainly dead.
 pub fn sweep(root: &Path, which: Leftovers) -> Swept {
@@ -23,15 +22,22 @@ pub fn sweep(root: &Path, which: Leftovers) -> Swept {
     for run in runs.filter_map(Result::ok) {
         let folder = RunFolder { path: run.path() };
         let name = run.file_name().to_string_lossy().into_owned();
-        let is_dead = match folder.owner() {
+        let owner = folder.owner();
+        let is_dead = match &owner {
             Some(owner) => owner.is_certainly_dead(),
             None => is_old(&folder.path),
         };
         if !is_dead || (folder.is_kept() && which == Leftovers::OfDeadRuns) {
             continue;
         }
-        for (pid, started) in folder.processes() {
-            match end(pid, &started) {
+        // After another boot the same numbers are other processes, which may even
+        // have been started at the same tick.
+        let processes = match owner.is_some_and(|owner| owner.shares_our_pids()) {
+            true => folder.processes(),
+            false => Vec::new(),
+        };
+        for (pid, started) in processes {
+            match end(pid, &started, &folder.path) {
                 Ended::Now => swept.removed.push(format!("process {pid} of run {name}")),
                 Ended::Before => {}
                 Ended::Never => swept.stuck.push(format!(
@@ -58,27 +64,44 @@ enum Ended {
     Never,
 }
 
-/// Only the very process that was started then: its pid may be somebody else's.
-fn end(pid: u32, started: &str) -> Ended {
-    let is_there = || proc_stat::is_still(pid, started) && !proc_stat::threads(pid).is_empty();
-    let Ok(raw) = i32::try_from(pid) else {
-        return Ended::Before;
+/// Only the very process that was started then, whose pid may be somebody else's by
+/// now; and what it has started in turn, which does not always die with it.
+fn end(leader: u32, started: &str, folder: &Path) -> Ended {
+    let left = || -> Vec<u32> {
+        let group = proc_stat::group(leader).into_iter();
+        group
+            .filter(|&pid| {
+                let is_leader = pid == leader && proc_stat::is_still(pid, started);
+                is_leader || is_at_home_in(folder, pid)
+            })
+            .collect()
     };
-    if !is_there() {
-        return Ended::Before;
-    }
-    let pid = Pid::from_raw(raw);
-    // One that stands still is let go on before it is ended.
-    let _ = kill(pid, Signal::SIGCONT);
-    let _ = killpg(pid, Signal::SIGKILL);
+    let mut ended = Ended::Before;
     let give_up_at = Instant::now() + END_DEADLINE;
-    while is_there() {
+    loop {
+        let left = left();
+        if left.is_empty() {
+            return ended;
+        }
         if Instant::now() >= give_up_at {
             return Ended::Never;
         }
+        for pid in left.into_iter().filter_map(|pid| i32::try_from(pid).ok()) {
+            let pid = Pid::from_raw(pid);
+            // One that stands still is let go on before it is ended.
+            let _ = kill(pid, Signal::SIGCONT);
+            let _ = kill(pid, Signal::SIGKILL);
+        }
+        ended = Ended::Now;
         std::thread::sleep(LOOK_AGAIN);
     }
-    Ended::Now
+}
+
+/// Nobody but a node works in the folder of a run.
+fn is_at_home_in(folder: &Path, pid: u32) -> bool {
+    let home = fs::read_link(format!("/proc/{pid}/cwd"));
+    let folder = folder.canonicalize();
+    matches!((home, folder), (Ok(home), Ok(folder)) if home.starts_with(&folder))
 }
 
 fn is_old(path: &Path) -> bool {
@@ -135,6 +158,52 @@ mod tests {
         assert!(strangers.try_wait().unwrap().is_none(), "it lives");
         strangers.kill().unwrap();
         strangers.wait().unwrap();
+    }
+
+    #[test]
+    fn what_a_script_has_started_is_ended_with_it() {
+        let root = tempfile::tempdir().unwrap();
+        let run = run_of_somebody_dead(root.path(), "r1");
+        let node = run.node("redis").unwrap();
+        let mut script = Command::new("sh");
+        script.args(["-c", "sleep 1000; true"]).process_group(0);
+        let mut script = script.current_dir(node.root()).spawn().unwrap();
+        let leader = script.id();
+        let started = proc_stat::start_time(leader).unwrap();
+        node.note_process(leader, &started).unwrap();
+        let give_up_at = Instant::now() + END_DEADLINE;
+        while proc_stat::group(leader).len() < 2 {
+            assert!(Instant::now() < give_up_at, "it has a child");
+            std::thread::sleep(LOOK_AGAIN);
+        }
+        // As the kernel does when its parent dies.
+        script.kill().unwrap();
+        script.wait().unwrap();
+        assert_eq!(proc_stat::group(leader).len(), 1, "the child lives on");
+        let swept = sweep(root.path(), Leftovers::OfDeadRuns);
+        assert_eq!(swept.removed.len(), 2, "{swept:?}");
+        assert_eq!(proc_stat::group(leader), [0u32; 0]);
+        assert!(!run.path.exists());
+    }
+
+    #[test]
+    fn after_another_boot_only_the_folder_goes() {
+        let root = tempfile::tempdir().unwrap();
+        let run = RunFolder::create(root.path(), "r1", false).unwrap();
+        let label = Owner::current().to_label();
+        let mut parts: Vec<&str> = label.split('/').collect();
+        parts[1] = "an earlier boot";
+        fs::write(run.path.join("owner"), parts.join("/")).unwrap();
+        // By chance the same pid, started at the same tick.
+        let mut somebody = sleeper();
+        let started = proc_stat::start_time(somebody.id()).unwrap();
+        let node = run.node("a").unwrap();
+        node.note_process(somebody.id(), &started).unwrap();
+        let swept = sweep(root.path(), Leftovers::OfDeadRuns);
+        assert_eq!(swept.removed, [run.path.display().to_string()]);
+        assert!(somebody.try_wait().unwrap().is_none(), "it lives");
+        somebody.kill().unwrap();
+        somebody.wait().unwrap();
     }
 
     #[test]

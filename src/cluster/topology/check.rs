@@ -1,7 +1,7 @@
 //! What services say about each other, checked once all of them are read.
 
 use super::read::{Draft, Drafts};
-use super::{Endpoint, Service, Topology, WORKER, WorkerTemplate};
+use super::{ENDPOINTS, Endpoint, RESOURCE, Service, Topology, WORKER, WorkerTemplate};
 use crate::yaml::{At, Node, Place, Report};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,8 +26,8 @@ pub fn topology(drafts: Drafts, folder: &Path, report: &mut Report) -> Option<To
     let mut resources = Vec::new();
     let mut workers = Vec::new();
     for (name, draft) in templates {
-        let lock_servers = reached(name, draft, "FENCEPOST_ENDPOINTS", place, &drafts, report);
-        let resource = reached(name, draft, "FENCEPOST_RESOURCE", place, &drafts, report);
+        let lock_servers = reached(name, draft, ENDPOINTS, place, &drafts, report);
+        let resource = reached(name, draft, RESOURCE, place, &drafts, report);
         let (Some(lock_servers), Some(mut resource)) = (lock_servers, resource) else {
             continue;
         };

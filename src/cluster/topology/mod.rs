@@ -21,6 +21,10 @@ pub const OWN_IMAGE: &str = "fencepost/self:latest";
 pub const PACKET_FILTER_IMAGE: &str = "fencepost/netfilter:1.8";
 /// The template of workers, or, followed by a dash and a word, one more.
 const WORKER: &str = "worker";
+/// Where a worker is told the addresses of its lock servers.
+const ENDPOINTS: &str = "FENCEPOST_ENDPOINTS";
+/// And where that of its resource.
+const RESOURCE: &str = "FENCEPOST_RESOURCE";
 
 #[derive(Clone, Debug)]
 pub struct Topology {
@@ -77,11 +81,17 @@ pub struct Service {
 impl Service {
     /// The node that this service, or a worker from this template, is started as.
     pub fn node(&self, name: &str) -> NodeSpec {
+        let addressed = match self.template {
+            true => vec![ENDPOINTS.to_owned(), RESOURCE.to_owned()],
+            // What a run adds to it later holds none.
+            false => self.environment.keys().cloned().collect(),
+        };
         NodeSpec {
             name: name.to_owned(),
             image: self.image.name.clone(),
             command: self.command.clone(),
             environment: self.environment.clone(),
+            addressed,
             ports: self.ports.clone(),
             ready: self.ready.clone(),
             started: self.started.clone(),

@@ -31,6 +31,10 @@ fn a_service_is_read_with_what_the_harness_needs() {
     );
     let started: Vec<_> = topology.started().map(|(name, _)| name.as_str()).collect();
     assert_eq!(started, ["redis", "store"]);
+    // Of a worker's settings these are addresses, whatever the others look like.
+    let worker = topology.workers[0].service.node("a");
+    let addressed = ["FENCEPOST_ENDPOINTS", "FENCEPOST_RESOURCE"];
+    assert_eq!(worker.addressed, addressed);
 }
 
 #[test]

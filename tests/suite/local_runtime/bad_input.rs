@@ -1,5 +1,4 @@
 use super::*;
-use std::process::Command;
 
 fn run_of(local: &Local, scenario: &str, more: &[&str]) -> Command {
     let results = fresh_folder(&format!("local-bad-{scenario}"));
@@ -45,6 +44,22 @@ fn a_program_that_is_missing_or_too_old_is_named_with_the_remedy() {
 }
 
 #[test]
+fn a_missing_program_holds_up_only_those_that_need_it() {
+    let Some(local) = local() else { return };
+    let results = fresh_folder("local-one-missing");
+    let folder = results.to_str().expect("a plain path");
+    let scenarios = [SCENARIO, "pause-gt-ttl-etcd"];
+    let mut run = local.command([&["run"], &scenarios[..], &["--runtime", "local"]].concat());
+    run.args(["--results", folder]);
+    run.env("FENCEPOST_ETCD", "/nonexistent");
+    let ended = start(run).wait_within(FIVE_MINUTES).expect_code(2);
+    let says = "etcd 3.4 or newer (/nonexistent: No such file";
+    ended.expect_said(&["cannot be done here: etcd", says]);
+    assert_eq!(stable(&results, scenarios[0])["verdict"], "as_expected");
+    assert_eq!(stable(&results, scenarios[1])["verdict"], "inconclusive");
+}
+
+#[test]
 fn the_doctor_says_what_local_runs_need() {
     let Some(local) = local() else { return };
     let mut doctor = local.command(["doctor"]);
@@ -53,7 +68,13 @@ fn the_doctor_says_what_local_runs_need() {
     said.expect_said(&[
         "ok      redis-server ",
         "hint    for --runtime local only: etcd 3.4 or newer",
+        "MISSING Docker does not answer",
     ]);
+    let doctor = local.start(&["doctor"]).wait().expect_code(0);
+    doctor.expect_said(&["hint    Docker does not answer", "runs use local processes"]);
+    let mut in_ci = local.command(["doctor"]);
+    in_ci.env("CI", "true");
+    start(in_ci).wait().expect_code(69);
 }
 
 #[test]
@@ -62,7 +83,8 @@ fn auto_falls_back_with_a_line_and_never_in_ci() {
     let case = ["--case", "fenced"];
     let ended = start(run_of(&local, SCENARIO, &case)).wait();
     ended.expect_code(0).expect_said(&[
-        "Docker does not answer at unix:///nonexistent.sock; running on local processes",
+        "Docker does not answer at unix:///nonexistent.sock (",
+        "); running on local processes",
     ]);
     let mut in_ci = run_of(&local, SCENARIO, &case);
     in_ci.env("CI", "true");
@@ -112,7 +134,10 @@ cases:
         };
         let says = format!("cannot be done here: {says}");
         let ended = tried.run().expect_code(2);
-        ended.expect_said(&[&says, "use --runtime docker"]);
+        let ended = ended.expect_said(&[&says, "use --runtime docker"]);
+        // Nothing was counted, so there are no numbers to compare.
+        assert!(!ended.stdout.contains("violations 0"), "{ended}");
+        assert!(!ended.stdout.contains("was expected"), "{ended}");
         assert!(rows(&tried.case("fenced").join("history.jsonl")).is_empty());
         assert!(!tried.case("fenced").join("logs/etcd-1.log").exists());
     }

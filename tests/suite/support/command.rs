@@ -6,9 +6,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::ffi::OsStr;
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -23,8 +24,29 @@ pub fn command<S: AsRef<OsStr>>(arguments: impl IntoIterator<Item = S>) -> Comma
     command
         .args(arguments)
         .current_dir(super::project())
+        .env("XDG_STATE_HOME", state())
         .env_remove("FENCEPOST_HOME");
     command
+}
+
+/// What programs keep is not the developer's: a folder for all tests of one
+/// process, because some find what others left behind, and should.
+fn state() -> &'static Path {
+    static STATE: OnceLock<PathBuf> = OnceLock::new();
+    STATE.get_or_init(|| {
+        let all = Path::new(env!("CARGO_TARGET_TMPDIR")).join("state");
+        std::fs::create_dir_all(&all).expect("a folder under target/");
+        let own = std::process::id().to_string();
+        for left in std::fs::read_dir(&all).expect("readable").flatten() {
+            let pid = left.file_name();
+            if pid == *own || !Path::new("/proc").join(pid).exists() {
+                let _ = std::fs::remove_dir_all(left.path());
+            }
+        }
+        let folder = all.join(own);
+        std::fs::create_dir_all(&folder).expect("a folder of our own");
+        folder
+    })
 }
 
 /// Runs the program to its end.

@@ -4,6 +4,7 @@
 use super::command::{Running, command, start};
 use super::docker::docker;
 use super::turn::{Quiet, images, machine_alone, needs_docker, skip};
+use fencepost::cluster::local::programs::Program;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
@@ -100,6 +101,10 @@ impl Local {
             .collect()
     }
 
+    pub fn redis_server(&self) -> &Path {
+        &self.servers.redis_server
+    }
+
     /// A program in the place of another, as a script.
     pub fn script(&self, name: &str, text: &str) -> PathBuf {
         let path = self.state.path().join(name);
@@ -110,14 +115,13 @@ impl Local {
 
 impl Servers {
     fn on_path() -> Option<Servers> {
-        let path = std::env::var_os("PATH")?;
-        let find = |name: &str| {
-            let mut places = std::env::split_paths(&path).map(|folder| folder.join(name));
-            places.find(|place| place.is_file())
-        };
+        // As the program looks for them, with the version that it needs.
+        let runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = { runtime }.enable_all().build().expect("a runtime");
+        let find = |program: Program| Some(runtime.block_on(program.find()).ok()?.path);
         Some(Servers {
-            redis_server: find("redis-server")?,
-            etcd: find("etcd")?,
+            redis_server: find(Program::RedisServer)?,
+            etcd: find(Program::Etcd)?,
         })
     }
 

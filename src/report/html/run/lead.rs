@@ -68,6 +68,7 @@ fn clause(case: &CaseResult) -> String {
     let writes = judgement.counts.accepted_writes as usize;
     let happened = match end {
         Some(step) => format!("{} ({violations})", step.concrete),
+        None if case.notes.never_played => "it is not played".to_owned(),
         None if is_without_writes => format!("{} locks live and die", locks(case)),
         None => format!(
             "the resource accepts {} ({violations})",
