@@ -9,7 +9,7 @@ timeline:
   - when: a.at_gate
     name: all
     do:
-      - { latency: a -> resource, delay: 100ms }
+      - { latency: a -> resource, delay: 500ms }
       - { skew: redis, by: 15s }
       - { drop: resource }
       - { freeze: redis, for: 60s }

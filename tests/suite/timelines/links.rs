@@ -32,7 +32,7 @@ fn a_fault_that_outlives_the_case_is_healed_and_named() {
 workers:
   a: { key: k, gate: before_write }
 timeline:
-  - { when: a.at_gate, do: { latency: a -> resource, delay: 100ms } }
+  - { when: a.at_gate, do: { latency: a -> resource, delay: 500ms } }
 cases:
   fenced: { fence: on, expect: { violations: 0, accepted_writes: 1 } }
 ";

@@ -26,7 +26,7 @@ timeline:
   - when: a.at_gate
     do:
       together:
-        - { latency: a -> resource, delay: 200ms, for: 3s }
+        - { latency: a -> resource, delay: 500ms, for: 3s }
         - { pause: redis, for: 2s }
 cases:
   fenced: { fence: on, expect: { violations: 0, accepted_writes: 1 } }
