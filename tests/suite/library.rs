@@ -182,6 +182,23 @@ fn every_scenario_has_a_case_that_must_break_and_one_that_must_not() {
     }
 }
 
+/// What a night is compared with, with every case of today's files.
+#[test]
+fn every_scenario_of_faults_has_a_reviewed_baseline() {
+    for name in faults_and_loads().0 {
+        let baseline = project().join("results/baseline").join(&name);
+        let result = json(&baseline.join("result.json"));
+        assert_eq!(verdict(&result), "as_expected", "{name}");
+        let cases = loaded(&name).cases.into_iter().map(|case| case.name);
+        let judged = result["stable"]["cases"].as_object().expect("cases");
+        assert_eq!(
+            judged.keys().cloned().collect::<BTreeSet<String>>(),
+            cases.collect(),
+            "{name}: run it and bless the run"
+        );
+    }
+}
+
 fn about(text: &str) -> &str {
     let from = text.find("about:").expect("an about");
     let to = text[from..].find("\ntopology:").expect("a topology");
