@@ -34,10 +34,15 @@ nightly *ARGS:
 bless *ARGS:
     cargo run --release -- bless {{ARGS}}
 
-# The same verdict, again and again: 20 runs of every scenario, or N; then the
-# locks with a million tokens and ten thousand cancelled waits each.
-soak N="20": && soak-locks
+# The same verdict, again and again: 20 runs of every scenario, or N; then the judge
+# before ten million histories of the oracle, and the locks with a million tokens and ten
+# thousand cancelled waits each.
+soak N="20": && soak-judge soak-locks
     cargo run --release -- run --all --repeat {{N}}
+
+# The judge before ten million histories of the oracle, or N.
+soak-judge N="10000000":
+    FENCEPOST_ORACLE_HISTORIES={{N}} cargo test --release --test suite -- --nocapture oracle::
 
 # The tests of the lock library with the long counts.
 soak-locks:

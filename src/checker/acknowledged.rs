@@ -1,54 +1,154 @@
 use super::names::Names;
 use super::positions::Positions;
-use crate::model::{CaseRecord, Event, EventKind, FencingToken, LogRow, RowOutcome};
-use crate::model::{Violation, ViolationKind};
+use super::sound::Sound;
+use crate::model::{
+    BodyHash, Doubt, DoubtReason, Event, EventKind, FencingToken, Log, Row, RowOutcome, Violation,
+    ViolationKind,
+};
+use std::collections::{HashMap, HashSet};
 
-pub(super) struct Acknowledged {
+#[derive(Default)]
+pub(super) struct Acknowledged<'a> {
     pub violations: Vec<Violation>,
-    pub doubts: Vec<String>,
+    pub doubts: Vec<Doubt>,
+    /// Keys of which the end of the log is missing rather than lost.
+    pub cut_keys: HashSet<&'a str>,
 }
 
-/// Looks up every write that a worker was told is accepted.
+/// Looks up every write that a worker was told is accepted: it stands in the log,
+/// once, at the position that was named, for that owner, with that body.
 ///
 /// Where another row stands at that position, the write is gone for certain.
 /// Where nothing stands there, it is gone only if the log is otherwise whole;
 /// in a record with gaps it may be a row that nobody collected.
-pub(super) fn judge(record: &CaseRecord, positions: &Positions, names: &Names) -> Acknowledged {
-    let mut found = Acknowledged {
-        violations: Vec::new(),
-        doubts: Vec::new(),
-    };
-    let log_is_whole = record.gaps.is_empty() && positions.whole();
-    for told in acknowledged_writes(&record.history) {
-        let Told {
-            event,
-            key,
-            token,
-            owner,
-            position,
-        } = told;
-        let row = positions.row(position);
-        if row.is_some_and(|row| told.is_at(row)) {
+pub(super) fn judge<'a>(
+    sound: &Sound<'a>,
+    positions: &Positions,
+    names: &Names,
+) -> Acknowledged<'a> {
+    let mut found = Acknowledged::default();
+    let log = &sound.record.log;
+    let mut by_position: HashMap<u64, Vec<Told<'a>>> = HashMap::new();
+    let mut elsewhere = Vec::new();
+    for told in acknowledged_writes(&sound.history) {
+        let row = positions.row(told.position);
+        let Some(row) = row.filter(|row| told.is_at(row, log)) else {
+            elsewhere.push((told, row));
             continue;
+        };
+        if told.event.at_ns < row.at_ns {
+            found.doubts.push(Doubt::new(
+                DoubtReason::Contradiction,
+                format!(
+                    "{} was told at {} ns that its write is accepted at position {}, which the \
+                     resource decided on at {} ns",
+                    told.event.worker, told.event.at_ns, told.position, row.at_ns
+                ),
+            ));
         }
-        let told = format!(
-            "{} (owner {owner}) was told that its write on {key} with token {token} is accepted at position {position}",
-            event.worker
-        );
-        match row {
-            None if !log_is_whole => found.doubts.push(format!(
-                "{told}; the log has no such row, but the record is incomplete"
-            )),
-            _ => found.violations.push(Violation {
-                kind: ViolationKind::AcknowledgedWriteLost,
-                key: key.to_owned(),
-                row: position,
-                against: None,
-                detail: format!("{told}, but {}", what_stands_there(row, names)),
-            }),
+        by_position.entry(told.position).or_default().push(told);
+    }
+    for (told, row) in elsewhere {
+        // Where the write stands elsewhere, and somebody else was rightly told this
+        // position, it was named twice.
+        match by_position.get_mut(&told.position) {
+            Some(rightly) if told.stands_anywhere(sound) => rightly.push(told),
+            _ => found.missing(&told, row, sound, positions, names),
         }
     }
+    found.named_twice(by_position, sound);
     found
+}
+
+impl<'a> Acknowledged<'a> {
+    fn missing(
+        &mut self,
+        told: &Told<'a>,
+        row: Option<&Row>,
+        sound: &Sound<'a>,
+        positions: &Positions,
+        names: &Names,
+    ) {
+        let record = sound.record;
+        // A log that is as long as it was when it was collected has not been cut.
+        let may_be_cut = told.position > positions.last() && record.log_rows.is_none();
+        let is_incomplete = !record.gaps.is_empty() || !sound.log_is_whole;
+        if row.is_none() && (is_incomplete || (may_be_cut && stands_in_the_end(told, sound))) {
+            self.cut_keys.insert(told.key);
+            self.doubts.push(Doubt::new(
+                DoubtReason::LogNotWhole,
+                format!(
+                    "{}; the log has no such row, but the record is incomplete",
+                    told.words()
+                ),
+            ));
+            return;
+        }
+        let stands_there = what_stands_there(row, &record.log, names);
+        let detail = format!("{}, but {stands_there}", told.words());
+        self.violations
+            .push(told.violation(ViolationKind::AcknowledgedWriteLost, detail));
+    }
+
+    /// The same hold may be told twice, once for each time that it sent its write:
+    /// the log has a row for each repetition.
+    fn named_twice(&mut self, by_position: HashMap<u64, Vec<Told<'a>>>, sound: &Sound) {
+        let mut repeated: HashMap<(&str, Option<FencingToken>), usize> = HashMap::new();
+        let log = &sound.record.log;
+        if by_position.values().any(|told| told.len() > 1) {
+            for row in sound.log.iter() {
+                if row.outcome == RowOutcome::Duplicate
+                    && let Some(owner) = log.owner_of(row)
+                {
+                    *repeated.entry((owner, row.token)).or_default() += 1;
+                }
+            }
+        }
+        for told in by_position.into_values().filter(|told| told.len() > 1) {
+            let first = &told[0];
+            let own = told.iter().filter(|other| other.owner == first.owner);
+            let other_body = |other: &Told| match (first.body, other.body) {
+                (Some(one), Some(other)) => one != other,
+                _ => false,
+            };
+            let allowed = match told.iter().any(other_body) {
+                true => 1,
+                false => 1 + repeated.get(&(first.owner, first.token)).unwrap_or(&0),
+            };
+            let too_many = own.count() > allowed && sound.log_is_whole;
+            let another = told.iter().find(|other| other.owner != first.owner);
+            let Some(second) = another.or(too_many.then(|| &told[told.len() - 1])) else {
+                continue;
+            };
+            let detail = format!(
+                "{}, and {} (owner {}) was told the same position for its write with {}",
+                first.words(),
+                second.event.worker,
+                second.owner,
+                token_words(second.token),
+            );
+            self.violations
+                .push(second.violation(ViolationKind::PositionNamedTwice, detail));
+        }
+    }
+}
+
+/// The resource holds something newer than the log in the end: then the log was cut,
+/// and nothing was lost.
+fn stands_in_the_end(told: &Told, sound: &Sound) -> bool {
+    let record = sound.record;
+    let Some(held) = record.values.get(told.key) else {
+        return false;
+    };
+    if let Some(body) = told.body {
+        return BodyHash::of(held.as_bytes()) == body;
+    }
+    let log = &record.log;
+    let key = log.key_named(told.key);
+    let mut rows = sound.log.iter().rev();
+    let last = rows.find(|row| Some(row.key) == key && row.outcome == RowOutcome::Accepted);
+    let last = last.and_then(|row| log.value_of(row));
+    last.as_ref() != Some(held)
 }
 
 /// A worker was told that its write is accepted.
@@ -56,47 +156,97 @@ pub(super) fn judge(record: &CaseRecord, positions: &Positions, names: &Names) -
 pub(super) struct Told<'a> {
     pub event: &'a Event,
     pub key: &'a str,
-    pub token: FencingToken,
+    pub token: Option<FencingToken>,
     pub owner: &'a str,
     pub position: u64,
+    /// Of the body that it had sent.
+    pub body: Option<BodyHash>,
 }
 
-pub(super) fn acknowledged_writes(history: &[Event]) -> impl Iterator<Item = Told<'_>> {
-    history.iter().filter_map(|event| match &event.kind {
-        EventKind::WriteAccepted {
-            key,
-            token,
-            owner,
-            position,
-            ..
-        } => Some(Told {
-            event,
-            key,
-            token: *token,
-            owner,
-            position: *position,
-        }),
-        _ => None,
-    })
+pub(super) fn acknowledged_writes<'a>(history: &[&'a Event]) -> Vec<Told<'a>> {
+    let mut sent: HashMap<&str, BodyHash> = HashMap::new();
+    let mut all = Vec::new();
+    for event in history.iter().copied() {
+        match &event.kind {
+            EventKind::Writing { owner, body, .. } => match body {
+                Some(body) => {
+                    sent.insert(owner, *body);
+                }
+                None => {
+                    sent.remove(owner.as_str());
+                }
+            },
+            EventKind::WriteAccepted {
+                key,
+                token,
+                owner,
+                position,
+                ..
+            } => all.push(Told {
+                event,
+                key,
+                token: *token,
+                owner,
+                position: *position,
+                body: sent.get(owner.as_str()).copied(),
+            }),
+            _ => {}
+        }
+    }
+    all
 }
 
 impl Told<'_> {
-    /// A duplicate is answered as the first time, so either row will do. A log
-    /// without tokens (the fence is off and none was sent) is compared by owner.
-    pub fn is_at(&self, row: &LogRow) -> bool {
+    /// A duplicate is answered as the first time, so either row will do. What a
+    /// row does not say (a foreign resource) cannot contradict it.
+    pub fn is_at(&self, row: &Row, log: &Log) -> bool {
+        let owner = log.owner_of(row);
         row.outcome != RowOutcome::Rejected
-            && row.key == self.key
-            && match row.token {
-                Some(logged) => logged == self.token,
-                None => row
-                    .owner
-                    .as_deref()
-                    .is_none_or(|logged| logged == self.owner),
-            }
+            && log.key_of(row) == self.key
+            && owner.is_none_or(|logged| logged == self.owner)
+            && (row.token.is_none() || self.token.is_none() || row.token == self.token)
+    }
+
+    fn stands_anywhere(&self, sound: &Sound) -> bool {
+        let log = &sound.record.log;
+        let owner = log.owner_named(self.owner);
+        let mut rows = sound.log.iter();
+        owner.is_some() && rows.any(|row| row.owner == owner && self.is_at(row, log))
+    }
+
+    fn words(&self) -> String {
+        format!(
+            "{} (owner {}) was told that its write on {} with {} is accepted at position {}",
+            self.event.worker,
+            self.owner,
+            self.key,
+            token_words(self.token),
+            self.position
+        )
+    }
+
+    fn violation(&self, kind: ViolationKind, detail: String) -> Violation {
+        Violation {
+            kind,
+            key: self.key.to_owned(),
+            row: self.position,
+            against: None,
+            at_ns: self.event.at_ns,
+            workers: vec![self.event.worker.clone()],
+            detail,
+            excuse: None,
+        }
     }
 }
 
-fn what_stands_there(row: Option<&LogRow>, names: &Names) -> String {
+pub(super) fn token_words(token: Option<FencingToken>) -> String {
+    match token {
+        Some(token) => format!("token {token}"),
+        None => "no token".to_owned(),
+    }
+}
+
+fn what_stands_there(row: Option<&Row>, log: &Log, names: &Names) -> String {
     let Some(row) = row else {
         return "the log has no such row".to_owned();
     };
@@ -105,13 +255,10 @@ fn what_stands_there(row: Option<&LogRow>, names: &Names) -> String {
         RowOutcome::Rejected => "a refused write",
         RowOutcome::Duplicate => "a repeated write",
     };
-    let token = match row.token {
-        Some(token) => format!("token {token}"),
-        None => "no token".to_owned(),
-    };
-    let writer = names.full(row.owner.as_deref());
     format!(
-        "the log has {what} of {writer} on {} with {token} there",
-        row.key
+        "the log has {what} of {} on {} with {} there",
+        names.full(row),
+        log.key_of(row),
+        token_words(row.token)
     )
 }

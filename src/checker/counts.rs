@@ -1,10 +1,11 @@
 use super::holds::Hold;
-use super::names::Names;
+use super::names::{Names, Writer};
+use super::servers::Servers;
+use super::sound::Sound;
 use crate::model::{
-    CaseRecord, Counts, Event, EventKind, FencingToken, LogRow, Overlap, ReleaseOutcome,
-    RowOutcome, Step,
+    Counts, Event, EventKind, FastSet, FencingToken, Overlap, ReleaseOutcome, Row, RowOutcome, Step,
 };
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 pub(super) struct Tally {
     pub counts: Counts,
@@ -13,49 +14,50 @@ pub(super) struct Tally {
 
 /// Counts what the expectations of a scenario speak of.
 pub(super) fn tally(
-    record: &CaseRecord,
+    sound: &Sound,
     holds: &[Hold],
+    servers: &Servers,
     overlaps: &[Overlap],
     names: &Names,
 ) -> Tally {
-    let grants = grants_by_key(holds);
-    let mut counts = told_by_workers(&record.history);
-    let mut keys: HashMap<&str, Writers> = HashMap::new();
-    for row in &record.log {
+    let log = &sound.record.log;
+    let grants = Grants::of(holds, servers);
+    let mut counts = told_by_workers(&sound.history);
+    let mut keys: Vec<Writers> = Vec::new();
+    keys.resize_with(log.key_count(), Writers::default);
+    for row in sound.log.iter() {
         match row.outcome {
             RowOutcome::Accepted => {
                 counts.accepted_writes += 1;
-                let writers = keys.entry(row.key.as_str()).or_default();
-                writers.add(row, names);
+                keys[row.key.0 as usize].add(row, names);
             }
             RowOutcome::Duplicate => counts.duplicates += 1,
             RowOutcome::Rejected => {
                 counts.rejections += 1;
                 counts.stale_rejections += u64::from(is_stale(row));
-                counts.rightful_rejections += u64::from(is_rightful(row, &grants));
+                let (key, owner) = (log.key_of(row), log.owner_of(row));
+                let is_rightful = grants.is_rightful(key, owner, row.at_ns);
+                counts.rightful_rejections += u64::from(is_rightful);
             }
         }
     }
-    let most_writers = keys.values().map(|writers| writers.distinct.len()).max();
+    let most_writers = keys.iter().map(|writers| writers.distinct.len()).max();
     counts.accepted_writers = most_writers.unwrap_or(0) as u64;
     counts.definite_overlaps = overlaps.iter().filter(|overlap| overlap.definite).count() as u64;
     counts.possible_overlaps = overlaps.len() as u64 - counts.definite_overlaps;
-    let last_writers = keys
-        .into_iter()
-        .filter_map(|(key, writers)| {
-            let row = writers.last?;
-            let writer = names.short(row.owner.as_deref()).to_owned();
-            Some((key.to_owned(), (writer, row.token)))
-        })
-        .collect();
+    let last_writers = keys.iter().filter_map(|writers| {
+        let row = writers.last?;
+        let writer = names.short(row).to_owned();
+        Some((log.key_of(row).to_owned(), (writer, row.token)))
+    });
     Tally {
         counts,
-        last_writers,
+        last_writers: last_writers.collect(),
     }
 }
 
 /// What only the workers themselves can tell.
-fn told_by_workers(history: &[Event]) -> Counts {
+fn told_by_workers(history: &[&Event]) -> Counts {
     let mut counts = Counts::default();
     for event in history {
         match &event.kind {
@@ -74,47 +76,73 @@ fn told_by_workers(history: &[Event]) -> Counts {
 
 /// A refusal for a token below one the resource had seen. A repetition of the
 /// highest token is refused, too, but nobody was late there.
-pub(super) fn is_stale(row: &LogRow) -> bool {
+pub(super) fn is_stale(row: &Row) -> bool {
     row.outcome == RowOutcome::Rejected
         && matches!((row.token, row.seen), (Some(got), Some(seen)) if got < seen)
 }
 
 #[derive(Default)]
 struct Writers<'a> {
-    distinct: HashSet<&'a str>,
-    last: Option<&'a LogRow>,
+    distinct: FastSet<Writer>,
+    last: Option<&'a Row>,
 }
 
 impl<'a> Writers<'a> {
-    fn add(&mut self, row: &'a LogRow, names: &Names<'a>) {
+    fn add(&mut self, row: &'a Row, names: &Names) {
         // A hold writes several times in a row; only a change of owner is worth a look.
         if self.last.is_none_or(|last| last.owner != row.owner) {
-            self.distinct.insert(names.short(row.owner.as_deref()));
+            self.distinct.insert(names.number(row));
         }
         self.last = Some(row);
     }
 }
 
-/// The granted holds of each key, by the time of the grant.
-fn grants_by_key<'h, 'a>(holds: &'h [Hold<'a>]) -> HashMap<&'a str, Vec<&'h Hold<'a>>> {
-    let mut by_key: HashMap<&str, Vec<&Hold>> = HashMap::new();
-    for hold in holds.iter().filter(|hold| hold.grant.is_some()) {
-        by_key.entry(hold.key).or_default().push(hold);
-    }
-    by_key
+/// Who rightfully holds a key, by the server's own record before it is by what
+/// workers say.
+pub(super) struct Grants<'h, 'a> {
+    holds: &'h [Hold<'a>],
+    servers: &'h Servers<'a>,
+    /// The granted holds of each key, by the time of the grant.
+    by_key: HashMap<&'a str, Vec<usize>>,
+    by_owner: HashMap<(&'a str, &'a str), usize>,
 }
 
-/// Whether the one who was refused was the latest to be granted the key and had
-/// not given it up: then the resource refused the rightful holder.
-fn is_rightful(row: &LogRow, grants: &HashMap<&str, Vec<&Hold>>) -> bool {
-    let Some(grants) = grants.get(row.key.as_str()) else {
-        return false;
-    };
-    let granted_so_far = grants.partition_point(|hold| hold.from_ns <= row.at_ns);
-    let Some(latest) = granted_so_far.checked_sub(1).map(|index| grants[index]) else {
-        return false;
-    };
-    let is_its_own = latest.grant.map(|grant| grant.owner) == row.owner.as_deref();
-    let still_held = !latest.ended || row.at_ns < latest.to_ns;
-    is_its_own && still_held
+impl<'h, 'a> Grants<'h, 'a> {
+    pub fn of(holds: &'h [Hold<'a>], servers: &'h Servers<'a>) -> Grants<'h, 'a> {
+        let mut by_key: HashMap<&str, Vec<usize>> = HashMap::new();
+        let mut by_owner = HashMap::new();
+        for (index, hold) in holds.iter().enumerate() {
+            if let Some(grant) = hold.grant {
+                by_key.entry(hold.key).or_default().push(index);
+                by_owner.entry((hold.key, grant.owner)).or_insert(index);
+            }
+        }
+        Grants {
+            holds,
+            servers,
+            by_key,
+            by_owner,
+        }
+    }
+
+    /// Whether the one who was refused held the key: by its servers, where somebody
+    /// watched them. Where nobody did, the latest to be granted the key holds it
+    /// until it gives it up.
+    pub fn is_rightful(&self, key: &str, owner: Option<&str>, at_ns: u64) -> bool {
+        let Some(own) = owner.and_then(|owner| self.by_owner.get(&(key, owner))) else {
+            return false;
+        };
+        let own = &self.holds[*own];
+        let still_claims = !own.ended || at_ns < own.to_ns;
+        if let Some(held) = self.servers.held_at(own, at_ns) {
+            return held && still_claims;
+        }
+        let Some(grants) = self.by_key.get(key) else {
+            return false;
+        };
+        let granted_so_far = grants.partition_point(|&it| self.holds[it].from_ns <= at_ns);
+        let latest = granted_so_far.checked_sub(1).map(|latest| grants[latest]);
+        let is_latest = latest.is_some_and(|latest| self.holds[latest].owner() == owner);
+        is_latest && still_claims
+    }
 }

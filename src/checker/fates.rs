@@ -1,65 +1,125 @@
-use super::fault_doubts;
-use crate::model::{CaseRecord, EventKind, FaultRow, FencingToken, LogRow, RowOutcome, Step};
-use std::collections::HashMap;
+use super::acknowledged::token_words;
+use super::episodes::{self, Episode};
+use super::sound::Sound;
+use crate::model::{
+    Doubt, DoubtReason, EventKind, FencingToken, Row, RowOutcome, Step, Violation, ViolationKind,
+};
+use std::collections::{HashMap, HashSet};
+
+pub(super) struct Fates<'a> {
+    /// Keys with a write that may have been applied after the log was read.
+    pub late_keys: HashSet<&'a str>,
+    pub doubts: Vec<Doubt>,
+    pub violations: Vec<Violation>,
+}
 
 /// Writes that a worker tells of and the log does not.
 ///
-/// A 409 must have left a rejected row. A write without an answer may have been
-/// applied or not; where the log shows which, nothing is in doubt. (Writes that
-/// were acknowledged are looked up by their position, elsewhere.)
-pub(super) fn doubts(record: &CaseRecord) -> Vec<String> {
+/// A 409 must have left a rejected row that says the same. A write without an
+/// answer may have been applied or not; where the log shows which, nothing is in
+/// doubt. (Writes that were acknowledged are looked up by their position, elsewhere.)
+pub(super) fn of<'a>(sound: &Sound<'a>, episodes: &[Episode]) -> Fates<'a> {
     let mut tallies = Tallies::default();
-    for event in &record.history {
-        tallies.follow(&event.worker, &event.kind);
+    for &event in &sound.history {
+        tallies.follow(&event.worker, event.at_ns, &event.kind);
     }
-    tallies.leave_to_the_killed(&record.faults);
-    let nothing_to_look_up = tallies.all.iter().all(|t| t.refused + t.unanswered == 0);
+    tallies.leave_to_the_killed(episodes);
+    let nothing_to_look_up = tallies
+        .all
+        .iter()
+        .all(|tally| tally.refusals.is_empty() && tally.unanswered == 0);
     if !nothing_to_look_up {
-        for row in &record.log {
-            tallies.look_up(row);
+        tallies.look_up(sound);
+    }
+    let settled = sound.record.settled;
+    let late = tallies.all.iter().filter(|it| it.is_unknown(settled));
+    let mut fates = Fates {
+        late_keys: late.map(|tally| tally.key).collect(),
+        doubts: tallies.nameless,
+        violations: Vec::new(),
+    };
+    for tally in &tallies.all {
+        fates.doubts.extend(tally.doubts(sound.record.settled));
+        // Where rows are missing, one of them may be the one that was answered so.
+        if sound.log_is_whole {
+            fates.violations.extend(tally.violation());
         }
     }
-    let mut doubts = tallies.nameless;
-    let of_all = tallies.all.iter();
-    doubts.extend(of_all.flat_map(|tally| tally.doubts(record.settled)));
-    doubts
+    fates
 }
 
 /// The writes of one hold: what its worker tells, and what the log has.
 struct Tally<'a> {
     worker: &'a str,
     key: &'a str,
-    token: FencingToken,
+    owner: &'a str,
+    token: Option<FencingToken>,
     acknowledged: u64,
-    refused: u64,
+    /// What it was told with each refusal, and when.
+    refusals: Vec<(FencingToken, FencingToken, u64)>,
     unanswered: u64,
     rows: u64,
-    rejected_rows: u64,
+    rejected_rows: Vec<Row>,
 }
 
 impl Tally<'_> {
-    fn doubts(&self, settled: bool) -> impl Iterator<Item = String> {
+    /// Once nothing is under way any more, what is not in the log was not applied.
+    fn is_unknown(&self, settled: bool) -> bool {
+        let answered = self.acknowledged + self.refusals.len() as u64;
+        !settled && self.unanswered > 0 && self.rows < answered + self.unanswered
+    }
+
+    fn doubts(&self, settled: bool) -> impl Iterator<Item = Doubt> {
         let Tally {
             worker, key, token, ..
         } = self;
-        let refused = (self.refused > self.rejected_rows).then(|| {
+        let token = token_words(*token);
+        let refused = (self.refusals.len() > self.rejected_rows.len()).then(|| {
             format!(
-                "{worker} was told that its write on {key} with token {token} is refused, \
+                "{worker} was told that its write on {key} with {token} is refused, \
                  but the log has no such row"
             )
         });
-        let answered = self.acknowledged + self.refused;
-        // Once nothing is under way any more, what is not in the log was not applied.
-        let unanswered = (!settled
-            && self.unanswered > 0
-            && self.rows < answered + self.unanswered)
-            .then(|| {
-                format!(
-                    "{worker} got no answer to its write on {key} with token {token}, \
+        let unanswered = self.is_unknown(settled).then(|| {
+            format!(
+                "{worker} got no answer to its write on {key} with {token}, \
                  and the log does not show what became of it"
-                )
-            });
-        refused.into_iter().chain(unanswered)
+            )
+        });
+        let doubts = refused.into_iter().chain(unanswered);
+        doubts.map(|text| Doubt::new(DoubtReason::WriteUnknown, text))
+    }
+
+    /// The answer of a refusal is what the log says.
+    fn violation(&self) -> Option<Violation> {
+        // A refusal without an answer has left a row, too.
+        if self.refusals.len() > self.rejected_rows.len() || self.unanswered > 0 {
+            return None;
+        }
+        let logged = |&&(seen, got, _): &&(FencingToken, FencingToken, u64)| {
+            let mut rows = self.rejected_rows.iter();
+            rows.any(|row| {
+                row.seen.is_none_or(|logged| logged == seen)
+                    && row.token.is_none_or(|logged| logged == got)
+            })
+        };
+        let untrue = self.refusals.iter().find(|told| !logged(told))?;
+        let row = self.rejected_rows.first()?;
+        let &(seen, got, at_ns) = untrue;
+        Some(Violation {
+            kind: ViolationKind::UntrueRefusal,
+            key: self.key.to_owned(),
+            row: row.seq,
+            against: None,
+            at_ns,
+            workers: vec![self.worker.to_owned()],
+            detail: format!(
+                "{} (owner {}) was told that {seen} had been seen and {got} was sent, and the log \
+                 says otherwise at row {}",
+                self.worker, self.owner, row.seq
+            ),
+            excuse: None,
+        })
     }
 }
 
@@ -72,11 +132,11 @@ struct Tallies<'a> {
     writing: HashMap<&'a str, usize>,
     /// The same, while an answer is still to come.
     sent: HashMap<&'a str, usize>,
-    nameless: Vec<String>,
+    nameless: Vec<Doubt>,
 }
 
 impl<'a> Tallies<'a> {
-    fn follow(&mut self, worker: &'a str, kind: &'a EventKind) {
+    fn follow(&mut self, worker: &'a str, at_ns: u64, kind: &'a EventKind) {
         match kind {
             EventKind::Acquiring { .. } => {
                 self.writing.remove(worker);
@@ -96,10 +156,14 @@ impl<'a> Tallies<'a> {
                 self.sent.remove(worker);
             }
             EventKind::WriteRejected {
-                key, owner, got, ..
+                key,
+                owner,
+                seen,
+                got,
+                ..
             } => {
-                let hold = self.of(worker, key, *got, owner);
-                self.all[hold].refused += 1;
+                let hold = self.of(worker, key, Some(*got), owner);
+                self.all[hold].refusals.push((*seen, *got, at_ns));
                 self.sent.remove(worker);
             }
             EventKind::Failed {
@@ -111,53 +175,71 @@ impl<'a> Tallies<'a> {
                     self.all[hold].unanswered += 1;
                     self.sent.remove(worker);
                 }
-                None => self.nameless.push(format!(
-                    "{worker} says that a write failed ({error}), and never said that it was writing"
-                )),
+                None => {
+                    let text = format!(
+                        "{worker} says that a write failed ({error}), and never said that it was writing"
+                    );
+                    let reason = DoubtReason::WriteUnknown;
+                    self.nameless.push(Doubt::new(reason, text));
+                }
             },
             _ => {}
         }
     }
 
     /// Who was killed got no answer, and cannot say so.
-    fn leave_to_the_killed(&mut self, faults: &[FaultRow]) {
+    fn leave_to_the_killed(&mut self, episodes: &[Episode]) {
         for (worker, &hold) in &self.sent {
-            if fault_doubts::killed_at_ns(faults, worker).is_some() {
+            if episodes::killed_ns(episodes, worker).is_some() {
                 self.all[hold].unanswered += 1;
             }
         }
     }
 
-    fn of(&mut self, worker: &'a str, key: &'a str, token: FencingToken, owner: &'a str) -> usize {
+    fn of(
+        &mut self,
+        worker: &'a str,
+        key: &'a str,
+        token: Option<FencingToken>,
+        owner: &'a str,
+    ) -> usize {
         let new = self.all.len();
         let hold = *self.by_owner.entry((key, owner)).or_insert(new);
         if hold == new {
-            self.by_token.insert((key, token), new);
+            if let Some(token) = token {
+                self.by_token.insert((key, token), new);
+            }
             self.all.push(Tally {
                 worker,
                 key,
+                owner,
                 token,
                 acknowledged: 0,
-                refused: 0,
+                refusals: Vec::new(),
                 unanswered: 0,
                 rows: 0,
-                rejected_rows: 0,
+                rejected_rows: Vec::new(),
             });
         }
         hold
     }
 
     /// The owner decides whose row it is; a row without one is found by its token.
-    fn look_up(&mut self, row: &'a LogRow) {
-        let key = row.key.as_str();
-        let hold = match (&row.owner, row.token) {
-            (Some(owner), _) => self.by_owner.get(&(key, owner.as_str())),
-            (None, Some(token)) => self.by_token.get(&(key, token)),
-            (None, None) => None,
-        };
-        if let Some(&hold) = hold {
-            self.all[hold].rows += 1;
-            self.all[hold].rejected_rows += u64::from(row.outcome == RowOutcome::Rejected);
+    fn look_up(&mut self, sound: &Sound) {
+        let log = &sound.record.log;
+        for row in sound.log.iter() {
+            let key = log.key_of(row);
+            let hold = match (log.owner_of(row), row.token) {
+                (Some(owner), _) => self.by_owner.get(&(key, owner)),
+                (None, Some(token)) => self.by_token.get(&(key, token)),
+                (None, None) => None,
+            };
+            if let Some(&hold) = hold {
+                self.all[hold].rows += 1;
+                if row.outcome == RowOutcome::Rejected {
+                    self.all[hold].rejected_rows.push(*row);
+                }
+            }
         }
     }
 }

@@ -1,126 +1,110 @@
-use crate::model::{FaultKind, FaultRow, FaultStage};
-use std::collections::BTreeMap;
+use super::episodes::{Episode, let_go_by};
+use crate::model::{
+    CaseRecord, Doubt, DoubtReason, FaultDoubt, FaultKind, FaultRow, FaultStage, PlannedFault,
+};
+use std::collections::HashSet;
 
 /// Faults that were not seen to bite, or did not bite for long enough: what
 /// came out of such a case proves nothing about the fault. What the harness has
-/// said about it (it gives a case up over that) is not said again.
-pub(super) fn doubts(faults: &[FaultRow], gaps: &[String]) -> Vec<String> {
-    let mut by_id: BTreeMap<u32, Vec<&FaultRow>> = BTreeMap::new();
-    for row in faults {
-        by_id.entry(row.id).or_default().push(row);
-    }
-    let is_said = |row: &&FaultRow| {
-        let named = format!("{} of {}", row.fault, row.target);
-        let mut gaps = gaps.iter();
-        gaps.any(|gap| gap.contains(&named) && gap.ends_with(&row.detail))
-    };
+/// said about a fault is not said again.
+pub(super) fn doubts(record: &CaseRecord, episodes: &[Episode]) -> Vec<Doubt> {
+    let said: HashSet<u32> = record.gaps.iter().filter_map(|gap| gap.fault).collect();
     let mut doubts = Vec::new();
-    for rows in by_id.values() {
-        let failed = stage(rows, FaultStage::Unproven);
-        let Some(observed) = stage(rows, FaultStage::Observed) else {
-            if !failed.as_ref().is_some_and(is_said) {
-                doubts.push(unproven(rows));
+    for episode in episodes {
+        let is_said = said.contains(&episode.id);
+        let failed = episode.stage(FaultStage::Unproven);
+        let Some(observed) = episode.stage(FaultStage::Observed) else {
+            if !is_said {
+                doubts.push(unproven(episode, failed));
             }
             continue;
         };
-        doubts.extend(too_short(rows, observed, faults));
-        if stands_still(observed.fault).is_some() {
-            doubts.extend(stage(rows, FaultStage::Healed).map(only_healed));
+        doubts.extend(too_short(episode, observed));
+        if let_go_by(episode.kind).is_some() && episode.stage(FaultStage::Healed).is_some() {
+            doubts.push(of(
+                episode,
+                FaultDoubt::OnlyHealed,
+                "was ended only by the healing after the case, not by the timeline",
+            ));
         }
-        doubts.extend(failed.filter(|row| !is_said(row)).map(not_seen_to_end));
+        if let Some(failed) = failed.filter(|_| !is_said) {
+            let words = format!("was not seen to end: {}", failed.detail);
+            doubts.push(of(episode, FaultDoubt::NotSeenToEnd, &words));
+        }
+    }
+    // A case that was given up did not come to all of its faults.
+    if record.gaps.is_empty() {
+        let planned = record.plan.faults.iter();
+        doubts.extend(planned.filter_map(|planned| missing(planned, episodes)));
     }
     doubts
 }
 
-/// When a worker was seen to have been killed.
-pub(super) fn killed_at_ns(faults: &[FaultRow], worker: &str) -> Option<u64> {
-    observed_kill(faults, worker).map(|row| row.at_ns)
+fn of(episode: &Episode, what: FaultDoubt, words: &str) -> Doubt {
+    let reason = DoubtReason::Fault {
+        id: episode.id,
+        what,
+    };
+    let text = format!("{} (fault {}) {words}", episode.words(), episode.id);
+    Doubt::new(reason, text)
 }
 
-/// When the signal was sent of which a worker was seen to have died.
-pub(super) fn kill_sent_at_ns(faults: &[FaultRow], worker: &str) -> Option<u64> {
-    let observed = observed_kill(faults, worker)?;
-    let mut asked = faults.iter();
-    let asked = asked.find(|row| row.id == observed.id && row.stage == FaultStage::Requested);
-    Some(asked.unwrap_or(observed).at_ns)
-}
-
-fn observed_kill<'a>(faults: &'a [FaultRow], worker: &str) -> Option<&'a FaultRow> {
-    faults.iter().find(|row| {
-        row.fault == FaultKind::Kill && row.stage == FaultStage::Observed && row.target == worker
-    })
-}
-
-fn stage<'a>(rows: &[&'a FaultRow], stage: FaultStage) -> Option<&'a FaultRow> {
-    rows.iter().copied().find(|row| row.stage == stage)
-}
-
-fn unproven(rows: &[&FaultRow]) -> String {
-    let row = rows[0];
-    let said = stage(rows, FaultStage::Unproven).map(|row| row.detail.as_str());
-    let why = said.filter(|why| !why.is_empty());
+fn unproven(episode: &Episode, failed: Option<&FaultRow>) -> Doubt {
+    let why = failed.map(|row| row.detail.as_str());
+    let why = why.filter(|why| !why.is_empty());
     let why = why.unwrap_or("nothing was seen");
-    format!(
-        "{} of {} (fault {}) was asked for and not proven: {why}",
-        row.fault, row.target, row.id
-    )
+    let words = format!("was asked for and not proven: {why}");
+    of(episode, FaultDoubt::Unproven, &words)
 }
 
 /// The shortest that it can have been: from the moment in which the target was
 /// seen standing still to the moment in which somebody asked it to go on.
-fn too_short(rows: &[&FaultRow], observed: &FaultRow, faults: &[FaultRow]) -> Option<String> {
-    let wanted_ms = rows.iter().find_map(|row| row.longer_than_ms)?;
-    let about = format!(
-        "{} of {} (fault {})",
-        observed.fault, observed.target, observed.id
-    );
-    let end_ns = faults
-        .iter()
-        .filter(|row| row.target == observed.target && row.at_ns >= observed.at_ns)
-        .filter(|row| ends(row, observed.fault))
-        .map(|row| row.at_ns)
-        .min();
-    let Some(end_ns) = end_ns else {
-        return Some(format!(
-            "{about} has no end in the record, so it is unknown whether it lasted longer than {wanted_ms} ms"
-        ));
+fn too_short(episode: &Episode, observed: &FaultRow) -> Option<Doubt> {
+    let wanted_ms = episode.rows.iter().find_map(|row| row.longer_than_ms)?;
+    let Some(end_ns) = episode.asked_to_end_ns() else {
+        let words = format!(
+            "has no end in the record, so it is unknown whether it lasted longer than {wanted_ms} ms"
+        );
+        return Some(of(episode, FaultDoubt::WithoutEnd, &words));
     };
-    let lasted_ns = end_ns - observed.at_ns;
+    let lasted_ns = end_ns.saturating_sub(observed.at_ns);
     let wanted_ns = u128::from(wanted_ms) * 1_000_000;
     (u128::from(lasted_ns) <= wanted_ns).then(|| {
         let lasted_ms = lasted_ns / 1_000_000;
-        format!("{about} lasted {lasted_ms} ms and had to last longer than {wanted_ms} ms")
+        let words = format!("lasted {lasted_ms} ms and had to last longer than {wanted_ms} ms");
+        of(episode, FaultDoubt::TooShort, &words)
     })
 }
 
-fn ends(row: &FaultRow, fault: FaultKind) -> bool {
-    match row.stage {
-        FaultStage::Healed | FaultStage::Ended => row.fault == fault,
-        FaultStage::Unproven | FaultStage::Ending => false,
-        _ => Some(row.fault) == stands_still(fault),
-    }
+/// Whether the record has fewer rows of a fault than the timeline.
+pub(super) fn is_missing(planned: &PlannedFault, episodes: &[Episode]) -> bool {
+    found(planned, episodes) < planned.times
 }
 
-/// What ends a fault that makes its target stand still.
-fn stands_still(fault: FaultKind) -> Option<FaultKind> {
-    match fault {
-        FaultKind::Pause => Some(FaultKind::Resume),
-        FaultKind::Freeze => Some(FaultKind::Thaw),
-        _ => None,
-    }
+fn found(planned: &PlannedFault, episodes: &[Episode]) -> usize {
+    let is_one = |episode: &&Episode| {
+        episode.kind == planned.kind
+            && (planned.targets.is_empty()
+                || planned
+                    .targets
+                    .iter()
+                    .any(|target| episode.is_called(target)))
+    };
+    episodes.iter().filter(is_one).count()
 }
 
-/// It bit, and may have stayed: what came after is not what was asked for.
-fn not_seen_to_end(row: &FaultRow) -> String {
-    format!(
-        "{} of {} (fault {}) was not seen to end: {}",
-        row.fault, row.target, row.id, row.detail
-    )
-}
-
-fn only_healed(row: &FaultRow) -> String {
-    format!(
-        "{} of {} (fault {}) was ended only by the healing after the case, not by the timeline",
-        row.fault, row.target, row.id
-    )
+fn missing(planned: &PlannedFault, episodes: &[Episode]) -> Option<Doubt> {
+    let found = found(planned, episodes);
+    (found < planned.times).then(|| {
+        let target = planned.targets.join(" or ");
+        let kind: FaultKind = planned.kind;
+        let text = match found {
+            0 => format!("the timeline has {kind} of {target}, and the record has no row of it"),
+            _ => format!(
+                "the timeline has {kind} of {target} {} times, and the record has it {found} times",
+                planned.times
+            ),
+        };
+        Doubt::new(DoubtReason::FaultMissing, text)
+    })
 }

@@ -1,31 +1,87 @@
-use crate::model::{CaseRecord, LogRow, RowOutcome, Violation, ViolationKind};
-use std::collections::BTreeMap;
+use super::sound::Sound;
+use crate::model::{BodyHash, RowOutcome, RowValue, Violation, ViolationKind};
+use std::collections::{BTreeMap, HashSet};
 
-/// What the resource holds in the end must be what it accepted last: a refusal
-/// that was logged, answered and applied all the same shows nowhere else.
-pub(super) fn violations(record: &CaseRecord) -> Vec<Violation> {
-    if record.values.is_empty() {
+/// So many values are asked for when a case is collected, the first by their keys.
+const MOST_VALUES: usize = 256;
+
+/// What the resource holds in the end must be what it accepted last, byte for
+/// byte: a refusal that was logged, answered and applied all the same shows
+/// nowhere else, and neither does a value that is gone.
+pub(super) fn violations(sound: &Sound, cut_keys: &HashSet<&str>) -> Vec<Violation> {
+    let record = sound.record;
+    // Without them nobody has asked: they are collected after the metric.
+    let asked = !record.values.is_empty() || record.refusals_counted.is_some();
+    let is_cut = record
+        .log_rows
+        .is_some_and(|rows| rows > sound.log.len() as u64);
+    if !asked || is_cut {
         return Vec::new();
     }
-    let mut last: BTreeMap<&str, &LogRow> = BTreeMap::new();
-    for row in &record.log {
+    let log = &record.log;
+    let mut last = vec![None; log.key_count()];
+    for row in sound.log.iter() {
         if row.outcome == RowOutcome::Accepted {
-            last.insert(&row.key, row);
+            last[row.key.0 as usize] = Some(row);
         }
     }
-    let differs = |(key, row): (&str, &LogRow)| {
-        let held = record.values.get(key)?;
-        (row.value.as_ref() != Some(held)).then(|| Violation {
+    let accepted = last.into_iter().flatten();
+    let accepted: BTreeMap<&str, _> = accepted.map(|row| (log.key_of(row), row)).collect();
+    // A value is missing for certain only where all were asked for.
+    let all_collected = record.gaps.is_empty() && record.refusals_counted.is_some();
+    let collected = accepted.iter().take(MOST_VALUES);
+    let mut found = Vec::new();
+    for (&key, &row) in collected.filter(|(key, _)| !cut_keys.contains(*key)) {
+        let accepted = log.value_of(row);
+        let held = record.values.get(key);
+        let differs = |held: &RowValue| match (&accepted, row.body) {
+            (Some(accepted), _) => held != accepted,
+            (None, Some(body)) => BodyHash::of(held.as_bytes()) != body,
+            (None, None) => false,
+        };
+        let words = match held {
+            Some(held) if differs(held) => {
+                format!(
+                    "{key} holds {}, which is not what was accepted last",
+                    shown(held)
+                )
+            }
+            None if all_collected => {
+                format!("{key} holds nothing in the end, although a write was accepted")
+            }
+            _ => continue,
+        };
+        found.push(Violation {
             kind: ViolationKind::ValueNotAccepted,
             key: key.to_owned(),
             row: row.seq,
             against: None,
+            at_ns: row.at_ns,
+            workers: Vec::new(),
+            detail: format!("{words}, at position {}", row.seq),
+            excuse: None,
+        });
+    }
+    if sound.log_is_whole {
+        let strange = record.values.iter();
+        let strange = strange.filter(|(key, _)| !accepted.contains_key(key.as_str()));
+        found.extend(strange.map(|(key, held)| Violation {
+            kind: ViolationKind::ValueNotAccepted,
+            key: key.clone(),
+            row: 0,
+            against: None,
+            at_ns: 0,
+            workers: Vec::new(),
             detail: format!(
-                "{key} holds {:?}, which is not what was accepted last, at position {}",
-                String::from_utf8_lossy(held.as_bytes()),
-                row.seq
+                "{key} holds {}, and nothing was ever accepted there",
+                shown(held)
             ),
-        })
-    };
-    last.into_iter().filter_map(differs).collect()
+            excuse: None,
+        }));
+    }
+    found
+}
+
+fn shown(value: &RowValue) -> String {
+    format!("{:?}", String::from_utf8_lossy(value.as_bytes()))
 }

@@ -1,4 +1,4 @@
-use crate::model::{FencingToken, LogRow};
+use crate::model::{FencingToken, Owner, Row};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
@@ -8,17 +8,17 @@ use std::collections::hash_map::Entry;
 /// the maps fill up only where a log goes wrong or carries no tokens. That is
 /// what keeps the judge fast on millions of rows.
 #[derive(Default)]
-pub(super) struct HoldBook<'a> {
+pub(super) struct HoldBook {
     /// The tokens that were the highest so far, and the last row of each one's first owner.
     climbing: Vec<(FencingToken, usize)>,
     /// The same for tokens that arrived below the highest.
     late: HashMap<FencingToken, usize>,
     /// Second owners of a token, and holds without a token.
-    others: HashMap<Hold<'a>, usize>,
+    others: HashMap<Hold, usize>,
 }
 
 /// The token and the owner, or the owner alone where there is no token.
-type Hold<'a> = (Option<FencingToken>, Option<&'a str>);
+type Hold = (Option<FencingToken>, Option<Owner>);
 
 /// What the book knew about a hold before the write that is being entered.
 #[derive(Debug, Default, PartialEq)]
@@ -29,12 +29,12 @@ pub(super) struct Before {
     pub other_owner: Option<usize>,
 }
 
-impl<'a> HoldBook<'a> {
+impl HoldBook {
     /// Enters an accepted write. A row with neither token nor owner cannot be
     /// told from any other hold and is left out.
-    pub fn enter(&mut self, log: &'a [LogRow], index: usize) -> Before {
+    pub fn enter(&mut self, log: &[Row], index: usize) -> Before {
         let row = &log[index];
-        let owner = row.owner.as_deref();
+        let owner = row.owner;
         let Some(token) = row.token else {
             let own_last = owner.and_then(|_| self.others.insert((None, owner), index));
             return Before {
@@ -45,7 +45,7 @@ impl<'a> HoldBook<'a> {
         let Some(first_owners_last) = self.first_owners_last(token, index) else {
             return Before::default();
         };
-        let first_owner = log[*first_owners_last].owner.as_deref();
+        let first_owner = log[*first_owners_last].owner;
         if first_owner == owner {
             let own_last = Some(std::mem::replace(first_owners_last, index));
             return Before {

@@ -1,30 +1,39 @@
 use super::hold_book::HoldBook;
 use super::names::Names;
-use crate::model::{FencingToken, LogRow, RowOutcome, Violation, ViolationKind};
-use std::collections::HashMap;
+use super::sound::Sound;
+use crate::model::{Fence, FencingToken, Log, Row, RowOutcome, Violation, ViolationKind};
 
 /// Judges the resource's log by itself, in its own order and by no clock: one
 /// pass, one state for each key.
-pub(super) fn violations(log: &[LogRow], names: &Names) -> Vec<Violation> {
-    let mut keys: HashMap<&str, KeyState> = HashMap::new();
+pub(super) fn violations(sound: &Sound, names: &Names) -> Vec<Violation> {
+    let log = &sound.record.log;
+    let mut keys: Vec<KeyState> = Vec::new();
+    keys.resize_with(log.key_count(), KeyState::default);
     let mut report = Report {
         log,
+        rows: &sound.log,
         names,
         found: Vec::new(),
     };
-    for (index, row) in log.iter().enumerate() {
-        let state = keys.entry(row.key.as_str()).or_default();
-        if let Some(seen) = row.seen {
-            state.learn(seen, index);
-        }
+    let fence = sound.record.plan.fence;
+    for (index, row) in sound.log.iter().enumerate() {
+        let state = &mut keys[row.key.0 as usize];
         match row.outcome {
-            RowOutcome::Rejected => {}
-            RowOutcome::Duplicate => {
-                if let Some(token) = row.token {
-                    state.learn(token, index);
-                }
+            RowOutcome::Accepted => {
+                state.learn(row.seen, index);
+                state.accept(index, fence, &mut report);
             }
-            RowOutcome::Accepted => state.accept(index, &mut report),
+            RowOutcome::Rejected => {
+                state.refuse(index, fence, sound.log_is_whole, &mut report);
+                state.learn(row.seen, index);
+            }
+            RowOutcome::Duplicate => {
+                if sound.log_is_whole {
+                    state.repeat(index, &mut report);
+                }
+                state.learn(row.seen, index);
+                state.learn(row.token, index);
+            }
         }
     }
     report.found
@@ -32,36 +41,39 @@ pub(super) fn violations(log: &[LogRow], names: &Names) -> Vec<Violation> {
 
 /// All that one key's later rows are compared with.
 #[derive(Default)]
-struct KeyState<'a> {
+struct KeyState {
     /// The highest token the resource has shown to know, and the first row that
     /// showed it. A refusal shows it as well as an acceptance does: a resource
     /// that forgot its fence in a restart is caught by its own earlier words.
     known: Option<(FencingToken, usize)>,
+    /// The highest pair that was accepted, and its row.
+    highest: Option<((FencingToken, u64), usize)>,
     last_accepted: Option<usize>,
-    book: HoldBook<'a>,
+    book: HoldBook,
 }
 
-impl<'a> KeyState<'a> {
-    fn learn(&mut self, token: FencingToken, index: usize) {
+impl KeyState {
+    fn learn(&mut self, token: Option<FencingToken>, index: usize) {
+        let Some(token) = token else { return };
         if self.known.is_none_or(|(highest, _)| token > highest) {
             self.known = Some((token, index));
         }
     }
 
-    fn accept(&mut self, index: usize, report: &mut Report<'a, '_>) {
-        let row = &report.log[index];
+    fn accept(&mut self, index: usize, fence: Option<Fence>, report: &mut Report) {
+        let row = &report.rows[index];
         if let (Some(token), Some((highest, shown_by))) = (row.token, self.known)
             && token < highest
         {
             report.stale_accept(index, highest, shown_by);
         }
-        let before = self.book.enter(report.log, index);
+        let before = self.book.enter(report.rows, index);
         if let Some(other) = before.other_owner {
             report.token_two_owners(index, other);
         }
         if let Some(last) = self.last_accepted {
-            let previous = &report.log[last];
-            if !grew(previous, row) {
+            let previous = &report.rows[last];
+            if !grew(previous, row) && !report.is_own_again(previous, row, fence) {
                 report.token_regression(index, last);
             }
             if let Some(own) = before.own_last
@@ -77,16 +89,73 @@ impl<'a> KeyState<'a> {
             }
         }
         if let Some(token) = row.token {
-            self.learn(token, index);
+            self.learn(Some(token), index);
+            let pair = (token, row.token_seq);
+            if self.highest.is_none_or(|(highest, _)| pair > highest) {
+                self.highest = Some((pair, index));
+            }
         }
         // An anonymous write may be anybody's, so it does not come between two others.
         if row.token.is_some() || row.owner.is_some() {
             self.last_accepted = Some(index);
         }
     }
+
+    /// A refusal needs a reason, and says the true one. A row that contradicts
+    /// itself is enough; otherwise all earlier rows have to be known.
+    fn refuse(&self, index: usize, fence: Option<Fence>, whole: bool, report: &mut Report) {
+        let row = &report.rows[index];
+        if fence == Some(Fence::Off) {
+            report.refused_without_reason(index, "although it compares no tokens");
+            return;
+        }
+        let Some(token) = row.token else { return };
+        let highest = self.highest.map(|(pair, _)| pair);
+        let has_reason = highest.is_some_and(|highest| (token, row.token_seq) <= highest);
+        let by_itself = row.seen.is_some_and(|seen| seen < token);
+        if by_itself || (whole && fence.is_some() && !has_reason) {
+            let although = match (row.seen.filter(|_| by_itself), highest) {
+                (Some(seen), _) => format!("although it names {seen} as the highest it has seen"),
+                (None, None) => "although nothing had been accepted before".to_owned(),
+                (None, Some((highest, _))) => {
+                    format!("although the highest accepted before is {highest}")
+                }
+            };
+            report.refused_without_reason(index, &although);
+            return;
+        }
+        if let (Some(seen), Some((highest, shown_by))) = (row.seen, self.highest)
+            && whole
+            && fence.is_some()
+            && seen != highest.0
+        {
+            report.untrue_refusal(index, shown_by, seen, highest.0);
+        }
+    }
+
+    /// Only the latest write of the same owner can be repeated.
+    fn repeat(&self, index: usize, report: &mut Report) {
+        let row = &report.rows[index];
+        let Some(token) = row.token else { return };
+        let Some((pair, first)) = self.highest else {
+            report.untrue_repetition(index, None, "nothing had been accepted before");
+            return;
+        };
+        let original = &report.rows[first];
+        let why = if pair != (token, row.token_seq) {
+            "the last accepted write has another token or seq"
+        } else if differ(&original.owner, &row.owner) {
+            "the first was another owner's"
+        } else if differ(&original.body, &row.body) {
+            "the first had another body"
+        } else {
+            return;
+        };
+        report.untrue_repetition(index, Some(first), why);
+    }
 }
 
-fn grew(previous: &LogRow, row: &LogRow) -> bool {
+fn grew(previous: &Row, row: &Row) -> bool {
     match (previous.token, row.token) {
         (Some(before), Some(now)) => (now, row.token_seq) > (before, previous.token_seq),
         _ => true,
@@ -94,12 +163,12 @@ fn grew(previous: &LogRow, row: &LogRow) -> bool {
 }
 
 /// What is missing in a row is no difference: only what both rows say can be one.
-fn by_another_hold(previous: &LogRow, row: &LogRow) -> bool {
+fn by_another_hold(previous: &Row, row: &Row) -> bool {
     differ(&previous.token, &row.token) || differ(&previous.owner, &row.owner)
 }
 
 /// Where an owner is missing, two tokens still tell two holds apart.
-fn by_another_owner(previous: &LogRow, row: &LogRow) -> bool {
+fn by_another_owner(previous: &Row, row: &Row) -> bool {
     if previous.owner.is_some() && row.owner.is_some() {
         previous.owner != row.owner
     } else {
@@ -113,17 +182,32 @@ fn differ<T: PartialEq>(before: &Option<T>, now: &Option<T>) -> bool {
 
 /// Collects what was found, in words that name the real tokens and owners.
 struct Report<'a, 'n> {
-    log: &'a [LogRow],
-    names: &'n Names<'n>,
+    log: &'a Log,
+    rows: &'a [Row],
+    names: &'n Names<'a>,
     found: Vec<Violation>,
 }
 
 impl Report<'_, '_> {
+    /// A holder that sends its own last write once more to a resource that compares
+    /// nothing does no harm: what is there stays as it is.
+    fn is_own_again(&self, previous: &Row, row: &Row, fence: Option<Fence>) -> bool {
+        let same_body = match (previous.body, row.body) {
+            (Some(before), Some(now)) => before == now,
+            _ => self.log.value_of(previous) == self.log.value_of(row),
+        };
+        fence == Some(Fence::Off)
+            && row.owner.is_some()
+            && (previous.owner, previous.token, previous.token_seq)
+                == (row.owner, row.token, row.token_seq)
+            && same_body
+    }
+
     fn stale_accept(&mut self, index: usize, highest: FencingToken, shown_by: usize) {
         let shown = if shown_by == index {
             format!("this very row says that token {highest} had been seen")
         } else {
-            let row = self.log[shown_by].seq;
+            let row = self.rows[shown_by].seq;
             format!("row {row} shows that the resource had known token {highest}")
         };
         let detail = format!(
@@ -140,10 +224,10 @@ impl Report<'_, '_> {
             "{} wrote with {}, seq {}, directly after {} had written with {}, seq {}",
             self.writer(index),
             self.token(index),
-            self.log[index].token_seq,
+            self.rows[index].token_seq,
             self.writer(last),
             self.token(last),
-            self.log[last].token_seq,
+            self.rows[last].token_seq,
         );
         self.add(ViolationKind::TokenRegression, index, Some(last), detail);
     }
@@ -153,9 +237,9 @@ impl Report<'_, '_> {
             "{} was accepted for {} at row {} and for {} at row {}",
             self.token(index),
             self.writer(other),
-            self.log[other].seq,
+            self.rows[other].seq,
             self.writer(index),
-            self.log[index].seq,
+            self.rows[index].seq,
         );
         self.add(ViolationKind::TokenTwoOwners, index, Some(other), detail);
     }
@@ -164,10 +248,10 @@ impl Report<'_, '_> {
         let detail = format!(
             "{} wrote at row {} and again at row {} with {}; in between, at row {}, {} wrote with {}",
             self.writer(index),
-            self.log[own].seq,
-            self.log[index].seq,
+            self.rows[own].seq,
+            self.rows[index].seq,
             self.token(index),
-            self.log[between].seq,
+            self.rows[between].seq,
             self.writer(between),
             self.token(between),
         );
@@ -183,27 +267,69 @@ impl Report<'_, '_> {
             self.token(index),
             self.writer(last),
             self.token(last),
-            self.log[last].seq,
+            self.rows[last].seq,
         );
         self.add(ViolationKind::LostUpdate, index, Some(last), detail);
     }
 
+    fn refused_without_reason(&mut self, index: usize, although: &str) {
+        let detail = format!(
+            "the resource refused the write of {} with {}, seq {}, {although}",
+            self.writer(index),
+            self.token(index),
+            self.rows[index].token_seq,
+        );
+        self.add(ViolationKind::RefusedWithoutReason, index, None, detail);
+    }
+
+    fn untrue_refusal(
+        &mut self,
+        index: usize,
+        shown_by: usize,
+        seen: FencingToken,
+        highest: FencingToken,
+    ) {
+        let detail = format!(
+            "the resource refused the write of {} with {} and named {seen} as the highest it has seen; \
+             the highest accepted before is {highest}, at row {}",
+            self.writer(index),
+            self.token(index),
+            self.rows[shown_by].seq,
+        );
+        self.add(ViolationKind::UntrueRefusal, index, Some(shown_by), detail);
+    }
+
+    fn untrue_repetition(&mut self, index: usize, first: Option<usize>, why: &str) {
+        let detail = format!(
+            "the resource answered the write of {} with {} as a repetition, but {why}",
+            self.writer(index),
+            self.token(index),
+        );
+        self.add(ViolationKind::UntrueRepetition, index, first, detail);
+    }
+
     fn add(&mut self, kind: ViolationKind, index: usize, against: Option<usize>, detail: String) {
+        let row = &self.rows[index];
+        let involved = [Some(index), against].into_iter().flatten();
+        let workers = involved.filter_map(|index| self.names.writer(&self.rows[index]));
         self.found.push(Violation {
             kind,
-            key: self.log[index].key.clone(),
-            row: self.log[index].seq,
-            against: against.map(|index| self.log[index].seq),
+            key: self.log.key_of(row).to_owned(),
+            row: row.seq,
+            against: against.map(|index| self.rows[index].seq),
+            at_ns: row.at_ns,
+            workers: workers.map(str::to_owned).collect(),
             detail,
+            excuse: None,
         });
     }
 
     fn writer(&self, index: usize) -> String {
-        self.names.full(self.log[index].owner.as_deref())
+        self.names.full(&self.rows[index])
     }
 
     fn token(&self, index: usize) -> String {
-        match self.log[index].token {
+        match self.rows[index].token {
             Some(token) => format!("token {token}"),
             None => "no token".to_owned(),
         }

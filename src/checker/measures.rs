@@ -1,13 +1,21 @@
-use super::holds::Hold;
-use crate::model::{CaseRecord, EventKind, Measure, RowOutcome};
+use super::episodes::Episode;
+use super::holds::{Ask, AskEnd, Hold, Holds};
+use super::sound::Sound;
+use crate::model::{EventKind, FaultKind, Measure, RowOutcome};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 /// What can be measured in a case; what there is nothing to measure of is left out.
-pub(super) fn of(record: &CaseRecord, holds: &[Hold]) -> BTreeMap<Measure, Duration> {
+pub(super) fn of(
+    sound: &Sound,
+    holds: &Holds,
+    episodes: &[Episode],
+) -> BTreeMap<Measure, Duration> {
     let measured = [
-        (Measure::Blocked, blocked_ns(holds)),
-        (Measure::Quiet, quiet_ns(record)),
+        (Measure::Blocked, blocked(holds).map(|it| it.ns())),
+        (Measure::Quiet, quiet_ns(sound)),
+        (Measure::Noticed, noticed_ns(holds)),
+        (Measure::Recovered, recovered_ns(holds, episodes)),
     ];
     let measured = measured.into_iter();
     measured
@@ -15,28 +23,73 @@ pub(super) fn of(record: &CaseRecord, holds: &[Hold]) -> BTreeMap<Measure, Durat
         .collect()
 }
 
-/// The longest that a key stood blocked, over all grants: from when the new
-/// holder began to ask for it, or the hold before was over if that was later,
-/// to the grant. While the hold before is not over, its key is held and not
-/// blocked, however long somebody waits for it.
-fn blocked_ns(holds: &[Hold]) -> Option<u64> {
-    let mut before: HashMap<&str, &Hold> = HashMap::new();
-    let granted = holds.iter().filter(|hold| hold.grant.is_some());
-    let blocked = granted.map(|hold| {
-        let free_from_ns = match before.insert(hold.key, hold) {
-            Some(before) => before.over_ns.unwrap_or(hold.from_ns),
+/// A time in which a key stood blocked.
+#[derive(Clone, Copy)]
+pub(super) struct Blocked<'h, 'a> {
+    /// Who waited for it, and was granted it or not.
+    pub ask: &'h Ask<'a>,
+    pub before: Option<&'h Hold<'a>>,
+    pub from_ns: u64,
+}
+
+impl Blocked<'_, '_> {
+    pub fn ns(&self) -> u64 {
+        self.ask.to_ns.saturating_sub(self.from_ns)
+    }
+}
+
+/// The longest that a key stood blocked: from when somebody began to ask for it, or
+/// the hold before was over if that was later, to the grant, or to the end of the
+/// record where there was none. While the hold before is not over, its key is held
+/// and not blocked, however long somebody waits for it.
+pub(super) fn blocked<'h, 'a>(holds: &'h Holds<'a>) -> Option<Blocked<'h, 'a>> {
+    let by_key = granted_by_key(holds);
+    // Earlier attempts that failed count from the first.
+    let mut wanted: HashMap<(&str, &str), u64> = HashMap::new();
+    let mut longest: Option<Blocked> = None;
+    for ask in &holds.asks {
+        let since_ns = wanted.remove(&(ask.worker, ask.key));
+        let since_ns = since_ns.unwrap_or(ask.from_ns);
+        let is_open = ask.end == AskEnd::StillAsking;
+        if ask.end != AskEnd::Granted && !is_open {
+            wanted.insert((ask.worker, ask.key), since_ns);
+            continue;
+        }
+        let granted = by_key
+            .get(&(ask.service, ask.key))
+            .map_or(&[][..], |all| all);
+        let earlier = granted.partition_point(|hold| hold.from_ns < ask.to_ns);
+        let before = earlier.checked_sub(1).map(|latest| granted[latest]);
+        let free_ns = match before {
+            Some(before) => before.over_ns.unwrap_or(ask.to_ns),
             None => 0,
         };
-        let from_ns = hold.wanted_ns.max(free_from_ns);
-        hold.from_ns.saturating_sub(from_ns)
-    });
-    blocked.max()
+        let blocked = Blocked {
+            ask,
+            before,
+            from_ns: since_ns.max(free_ns),
+        };
+        if longest.is_none_or(|longest| blocked.ns() > longest.ns()) {
+            longest = Some(blocked);
+        }
+    }
+    longest
+}
+
+/// The granted holds of each key of each service, in the order of their grants.
+fn granted_by_key<'h, 'a>(holds: &'h Holds<'a>) -> HashMap<(&'a str, &'a str), Vec<&'h Hold<'a>>> {
+    let mut by_key: HashMap<_, Vec<&Hold>> = HashMap::new();
+    for hold in holds.all.iter().filter(|hold| hold.grant.is_some()) {
+        let key = (hold.service, hold.key);
+        by_key.entry(key).or_default().push(hold);
+    }
+    by_key
 }
 
 /// The longest time without an accepted write, from when somebody first asked for
 /// a lock to the last worker's `done`; to the last event where nobody was ever done.
-fn quiet_ns(record: &CaseRecord) -> Option<u64> {
-    let history = &record.history;
+fn quiet_ns(sound: &Sound) -> Option<u64> {
+    let history = &sound.history;
     let asks = |kind: &EventKind| matches!(kind, EventKind::Acquiring { .. });
     let asked = history.iter().filter(|event| asks(&event.kind));
     let start_ns = asked.map(|event| event.at_ns).min()?;
@@ -45,7 +98,7 @@ fn quiet_ns(record: &CaseRecord) -> Option<u64> {
     let last = history.iter().map(|event| event.at_ns).max();
     let end_ns = done.map(|event| event.at_ns).max().or(last)?;
 
-    let accepted = record.log.iter();
+    let accepted = sound.log.iter();
     let accepted = accepted.filter(|row| row.outcome == RowOutcome::Accepted);
     let within = start_ns..=end_ns;
     let mut moments: Vec<u64> = accepted
@@ -55,4 +108,49 @@ fn quiet_ns(record: &CaseRecord) -> Option<u64> {
         .collect();
     moments.sort_unstable();
     moments.windows(2).map(|pair| pair[1] - pair[0]).max()
+}
+
+/// The longest that a worker went on with a hold after it was over by its own
+/// account, until it said that it is lost or gave it back. Where the worker does not
+/// say until when it holds, its last confirmation and a TTL are the latest end.
+fn noticed_ns(holds: &Holds) -> Option<u64> {
+    let granted = holds.all.iter().filter(|hold| hold.grant.is_some());
+    let noticed = granted.filter_map(|hold| {
+        let latest_ns = hold
+            .ttl_ns
+            .map(|ttl_ns| hold.confirmed_ns.saturating_add(ttl_ns));
+        let valid_until_ns = hold.valid_until_ns.or(latest_ns)?;
+        let stopped_ns = hold.lost_ns.or(hold.releasing_ns)?;
+        let outlived = stopped_ns > valid_until_ns;
+        (outlived || hold.lost_ns.is_some()).then(|| stopped_ns.saturating_sub(valid_until_ns))
+    });
+    noticed.max()
+}
+
+/// The longest from the end of a fault to the next grant of a key that was free and
+/// that somebody was waiting for.
+fn recovered_ns(holds: &Holds, episodes: &[Episode]) -> Option<u64> {
+    let ends = episodes.iter().filter_map(|it| match it.kind {
+        FaultKind::Resume | FaultKind::Thaw => None,
+        FaultKind::Restart | FaultKind::RestartEmpty | FaultKind::Promote => it.observed_ns(),
+        _ => it.asked_to_end_ns(),
+    });
+    let by_key = granted_by_key(holds);
+    let mut longest = None;
+    for end_ns in ends {
+        let waiting = |ask: &&Ask| ask.from_ns <= end_ns && ask.to_ns > end_ns;
+        for ask in holds.asks.iter().filter(waiting) {
+            let granted = by_key.get(&(ask.service, ask.key));
+            let granted = granted.map_or(&[][..], |all| all);
+            let (before, after) =
+                granted.split_at(granted.partition_point(|hold| hold.from_ns <= end_ns));
+            let lasts = |hold: &&Hold| hold.over_ns.is_none_or(|over_ns| over_ns > end_ns);
+            if before.iter().any(lasts) {
+                continue;
+            }
+            let granted_ns = after.first().map_or(holds.end_ns, |hold| hold.from_ns);
+            longest = longest.max(Some(granted_ns.saturating_sub(end_ns)));
+        }
+    }
+    longest
 }

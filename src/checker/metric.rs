@@ -1,13 +1,15 @@
-use crate::model::{CaseRecord, FaultKind, FaultRow, FaultStage, RowOutcome};
+use super::sound::Sound;
+use crate::model::{CaseRecord, Doubt, DoubtReason, FaultKind, FaultRow, FaultStage, RowOutcome};
 
 /// The metric that people watch has to say what the log says. A resource that
 /// was started again counts from 0 again, so it is compared with the refusals
 /// since then; those between the request and the proof may be on either side.
-pub(super) fn doubt(record: &CaseRecord) -> Option<String> {
+pub(super) fn doubt(sound: &Sound) -> Option<Doubt> {
+    let record = sound.record;
     let counted = record.refusals_counted?;
     let restart = last_restart(record);
     let refused_since = |from_ns: u64| {
-        let rows = record.log.iter();
+        let rows = sound.log.iter();
         let refused = rows.filter(|row| row.outcome == RowOutcome::Rejected);
         refused.filter(|row| row.at_ns >= from_ns).count() as u64
     };
@@ -22,7 +24,10 @@ pub(super) fn doubt(record: &CaseRecord) -> Option<String> {
             Some(_) => " since it was started again",
             None => "",
         };
-        format!("the resource counted {counted} refusals in its metric and logged {most}{since}")
+        let text = format!(
+            "the resource counted {counted} refusals in its metric and logged {most}{since}"
+        );
+        Doubt::new(DoubtReason::Metric, text)
     })
 }
 

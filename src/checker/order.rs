@@ -40,7 +40,7 @@ fn moment_ns(record: &CaseRecord, trigger: &Trigger) -> Option<u64> {
     let told = record.history.iter();
     let told = told.filter(|event| event.worker == trigger.source && is_told(event, name));
     let told = told.map(|event| event.at_ns);
-    let decided = record.log.iter().filter(|row| {
+    let decided = record.log.rows.iter().filter(|row| {
         let event = match row.outcome {
             RowOutcome::Accepted => "write_accepted",
             RowOutcome::Rejected => "write_rejected",

@@ -1,7 +1,7 @@
 use super::order::{self, Broken};
 use crate::model::{
-    CaseRecord, CaseVerdict, Count, CountRange, DurationRange, Expectations, Finding, Found,
-    Judgement, Measure, Outcome, ViolationKind,
+    Ability, CaseRecord, CaseVerdict, Count, CountRange, Doubt, DoubtReason, DurationRange,
+    Expectations, Finding, Found, Judgement, Measure, Outcome, Party, ViolationKind,
 };
 use std::time::Duration;
 
@@ -11,6 +11,9 @@ use std::time::Duration;
 /// definite however incomplete the record is, while too little, or just enough,
 /// may only be all that the record happened to keep. Where clocks decide, a
 /// missing event can turn it either way, so a doubt leaves everything open.
+///
+/// Promises of the lock and of the resource are held to, whatever the case
+/// expects: a break of one that it does not name is never as expected.
 pub fn verdict(record: &CaseRecord, judgement: &Judgement, expect: &Expectations) -> CaseVerdict {
     let mut doubts = judgement.doubts.clone();
     if !record.without_writes {
@@ -19,9 +22,9 @@ pub fn verdict(record: &CaseRecord, judgement: &Judgement, expect: &Expectations
     let has_doubts = !doubts.is_empty();
 
     let counted = expected_counts(judgement, expect).into_iter();
-    let mut findings: Vec<Finding> = counted
-        .map(|(what, range, found)| count_finding(what, range, found, has_doubts))
-        .collect();
+    let mut findings: Vec<Finding> = counted.map(|counted| counted.finding(has_doubts)).collect();
+    let not_offered = not_offered(judgement, &mut findings);
+    doubts.extend(not_offered);
     let measures = expect.measures.iter();
     findings.extend(measures.map(|(&measure, range)| {
         let measured = judgement.measures.get(&measure).copied();
@@ -44,27 +47,65 @@ pub fn verdict(record: &CaseRecord, judgement: &Judgement, expect: &Expectations
 
 /// Where nobody got a write through there was nothing to violate. A case may
 /// mean just that, and then it says so by expecting a count of writes.
-fn nothing_was_tested(judgement: &Judgement, expect: &Expectations) -> Option<String> {
+fn nothing_was_tested(judgement: &Judgement, expect: &Expectations) -> Option<Doubt> {
     let of_writes = [Count::AcceptedWrites, Count::AcceptedWriters];
     let counts_writes = of_writes.iter().any(|it| expect.counts.contains_key(it));
-    (judgement.counts.accepted_writes == 0 && !counts_writes)
-        .then(|| "no write was accepted, so nothing was put to the test".to_owned())
+    (judgement.counts.accepted_writes == 0 && !counts_writes).then(|| {
+        let text = "no write was accepted, so nothing was put to the test";
+        Doubt::new(DoubtReason::NothingTested, text)
+    })
 }
 
-fn count_finding(what: String, range: CountRange, found: u64, has_doubts: bool) -> Finding {
-    let too_many = range.max.is_some_and(|max| found > max);
-    let outcome = match (range.contains(found), has_doubts) {
-        (false, _) if too_many => Outcome::NotAsExpected,
-        (_, true) => Outcome::Inconclusive,
-        (false, false) => Outcome::NotAsExpected,
-        (true, false) => Outcome::AsExpected,
-    };
-    Finding {
-        what,
-        expected: range.to_string(),
-        held: range.contains(found),
-        found: Found::Count(found),
-        outcome,
+/// A lock that has no word for a lost lease cannot say it: that is told, and is not
+/// as bad as a lock that has one and is silent.
+fn not_offered(judgement: &Judgement, findings: &mut [Finding]) -> Option<Doubt> {
+    let lacks = judgement.lacks.contains(&Ability::Lost);
+    let is_about = |finding: &&mut Finding| finding.what == Count::LostLeases.name();
+    let mut findings = findings.iter_mut();
+    let silent = findings.find(|finding| lacks && is_about(finding) && !finding.held)?;
+    if silent.found != Found::Count(0) {
+        return None;
+    }
+    silent.outcome = Outcome::Inconclusive;
+    let text = "lost leases: not offered, this lock has no word for a lease that is gone";
+    Some(Doubt::new(DoubtReason::NotOffered, text))
+}
+
+/// A count that is expected, and what was found.
+struct Counted {
+    what: String,
+    range: CountRange,
+    found: u64,
+    /// What has to reach the lower bound, where that is not all that was found.
+    at_least: u64,
+}
+
+impl Counted {
+    fn new(what: impl Into<String>, range: CountRange, found: u64) -> Counted {
+        Counted {
+            what: what.into(),
+            range,
+            found,
+            at_least: found,
+        }
+    }
+
+    fn finding(self, has_doubts: bool) -> Finding {
+        let too_many = self.range.max.is_some_and(|max| self.found > max);
+        let held = !too_many && self.at_least >= self.range.min;
+        let outcome = match (held, has_doubts) {
+            (false, _) if too_many => Outcome::NotAsExpected,
+            (_, true) => Outcome::Inconclusive,
+            (false, false) => Outcome::NotAsExpected,
+            (true, false) => Outcome::AsExpected,
+        };
+        Finding {
+            what: self.what,
+            expected: self.range.to_string(),
+            held,
+            found: Found::Count(self.found),
+            outcome,
+        }
     }
 }
 
@@ -119,39 +160,66 @@ fn timed_outcome(held: bool, has_doubts: bool) -> Outcome {
     }
 }
 
-fn expected_counts(judgement: &Judgement, expect: &Expectations) -> Vec<(String, CountRange, u64)> {
-    let violations = judgement.violations.len() as u64;
+fn expected_counts(judgement: &Judgement, expect: &Expectations) -> Vec<Counted> {
     let mut expected = Vec::new();
+    let violations = &judgement.violations;
     if let Some(range) = expect.violations {
-        expected.push((Expectations::VIOLATIONS.to_owned(), range, violations));
+        // What is to go wrong is what the resource accepts; a lock that breaks its
+        // word is not meant by `1..`.
+        let of_writes = violations.iter();
+        let of_writes = of_writes.filter(|it| it.kind.party() == Party::Order);
+        expected.push(Counted {
+            at_least: of_writes.count() as u64,
+            ..Counted::new(Expectations::VIOLATIONS, range, violations.len() as u64)
+        });
     }
     expected.extend(expected_kinds(judgement, expect));
+    expected.extend(excused(judgement, expect));
     let counts = expect.counts.iter();
     expected.extend(counts.map(|(count, &range)| {
         let found = count.of(&judgement.counts);
-        (count.name().to_owned(), range, found)
+        Counted::new(count.name(), range, found)
     }));
     expected
 }
 
-/// Where any kind is named, one that is not named must be absent; it is worth a
-/// line only if it was found.
-fn expected_kinds(judgement: &Judgement, expect: &Expectations) -> Vec<(String, CountRange, u64)> {
+/// Where any kind is named, one that is not named must be absent; and a broken
+/// promise has to be named. Either is worth a line only if it was found.
+fn expected_kinds(judgement: &Judgement, expect: &Expectations) -> Vec<Counted> {
     let by_kind = judgement.violations_by_kind();
     let any_named = !expect.violations_by_kind.is_empty();
-    ViolationKind::ALL
-        .into_iter()
-        .filter_map(|kind| {
-            let found = by_kind.get(&kind).copied().unwrap_or(0);
-            let unexpected = (any_named && found > 0).then_some(CountRange::exactly(0));
-            let range = expect
-                .violations_by_kind
-                .get(&kind)
-                .copied()
-                .or(unexpected)?;
-            Some((format!("violations.{kind}"), range, found))
-        })
-        .collect()
+    let kinds = ViolationKind::ALL.into_iter();
+    let kinds = kinds.filter_map(|kind| {
+        let found = by_kind.get(&kind).copied().unwrap_or(0);
+        let has_to_be_named = any_named || kind.party() != Party::Order;
+        let unexpected = (has_to_be_named && found > 0).then_some(CountRange::exactly(0));
+        let named = expect.violations_by_kind.get(&kind).copied();
+        let range = named.or(unexpected)?;
+        Some(Counted::new(format!("violations.{kind}"), range, found))
+    });
+    kinds.collect()
+}
+
+/// The same for what a proven fault excuses, except that nobody has to expect it.
+fn excused(judgement: &Judgement, expect: &Expectations) -> Vec<Counted> {
+    let mut expected = Vec::new();
+    if let Some(range) = expect.excused {
+        let found = judgement.excused.len() as u64;
+        expected.push(Counted::new(Expectations::EXCUSED, range, found));
+    }
+    let any_named = !expect.excused_by_kind.is_empty();
+    expected.extend(ViolationKind::ALL.into_iter().filter_map(|kind| {
+        let found = judgement
+            .excused
+            .iter()
+            .filter(|it| it.kind == kind)
+            .count() as u64;
+        let unexpected = (any_named && found > 0).then_some(CountRange::exactly(0));
+        let named = expect.excused_by_kind.get(&kind).copied();
+        let range = named.or(unexpected)?;
+        Some(Counted::new(format!("excused.{kind}"), range, found))
+    }));
+    expected
 }
 
 #[cfg(test)]
@@ -160,17 +228,24 @@ mod tests {
     use crate::model::{Counts, Trigger, Violation};
     use std::collections::BTreeMap;
 
+    fn doubt(text: &str) -> Doubt {
+        Doubt::new(DoubtReason::Gap, text)
+    }
+
     fn judgement(kinds: &[ViolationKind], doubts: &[&str]) -> Judgement {
         let violations = kinds.iter().map(|&kind| Violation {
             kind,
             key: "k".into(),
             row: 1,
             against: None,
+            at_ns: 0,
+            workers: Vec::new(),
             detail: String::new(),
+            excuse: None,
         });
         Judgement {
             violations: violations.collect(),
-            doubts: doubts.iter().map(|&doubt| doubt.to_owned()).collect(),
+            doubts: doubts.iter().map(|&text| doubt(text)).collect(),
             counts: Counts {
                 accepted_writes: 1,
                 ..Counts::default()
@@ -206,7 +281,8 @@ mod tests {
             let verdict = on(&judgement(found, doubts), &violations(range));
             assert_eq!(verdict.outcome, outcome, "{found:?} {doubts:?} {range}");
             assert_eq!(verdict.findings.len(), 1);
-            assert_eq!(verdict.doubts, doubts);
+            let said: Vec<&str> = verdict.doubts.iter().map(|it| it.text.as_str()).collect();
+            assert_eq!(said, doubts);
         }
     }
 
@@ -232,7 +308,7 @@ mod tests {
         let done = verdict(&record, &Judgement::default(), &nothing);
         assert_eq!(done.outcome, Outcome::AsExpected);
         let cut_short = Judgement {
-            doubts: vec!["cut short".to_owned()],
+            doubts: vec![doubt("cut short")],
             ..Judgement::default()
         };
         let cut_short = verdict(&record, &cut_short, &nothing);
@@ -305,5 +381,63 @@ mod tests {
             (&told[1]["held"], told[1].get("found")),
             (&false.into(), None)
         );
+    }
+
+    #[test]
+    fn a_promise_that_is_broken_has_to_be_named_whatever_else_is_expected() {
+        use Outcome::{AsExpected, NotAsExpected};
+        let stale = ViolationKind::StaleAccept;
+        let lock = ViolationKind::GrantedWhileHeld;
+        let resource = ViolationKind::UntrueRefusal;
+        for (found, range, outcome) in [
+            (&[stale][..], "1..", AsExpected),
+            (&[lock], "1..", NotAsExpected),
+            (&[stale, lock], "1..", NotAsExpected),
+            (&[stale, resource], "1..", NotAsExpected),
+            (&[lock], "0", NotAsExpected),
+        ] {
+            let verdict = on(&judgement(found, &[]), &violations(range));
+            assert_eq!(verdict.outcome, outcome, "{found:?} {range}");
+        }
+        let unsaid = on(&judgement(&[lock], &[]), &Expectations::default());
+        assert_eq!(unsaid.outcome, NotAsExpected);
+        let named = Expectations {
+            violations_by_kind: BTreeMap::from([(lock, CountRange::exactly(1))]),
+            ..Expectations::default()
+        };
+        assert_eq!(on(&judgement(&[lock], &[]), &named).outcome, AsExpected);
+    }
+
+    #[test]
+    fn an_excused_break_is_looked_at_only_where_the_case_names_it() {
+        let excused = Judgement {
+            excused: judgement(&[ViolationKind::GrantedWhileHeld], &[]).violations,
+            ..judgement(&[], &[])
+        };
+        assert_eq!(on(&excused, &violations("0")).outcome, Outcome::AsExpected);
+        for (range, outcome) in [("1", Outcome::AsExpected), ("2", Outcome::NotAsExpected)] {
+            let expect = Expectations {
+                excused: CountRange::parse(range),
+                ..violations("0")
+            };
+            assert_eq!(on(&excused, &expect).outcome, outcome, "{range}");
+        }
+    }
+
+    #[test]
+    fn what_a_lock_does_not_offer_is_not_held_against_it() {
+        let expect = Expectations {
+            counts: BTreeMap::from([(Count::LostLeases, CountRange::exactly(1))]),
+            ..violations("0")
+        };
+        let silent = judgement(&[], &[]);
+        assert_eq!(on(&silent, &expect).outcome, Outcome::NotAsExpected);
+        let wordless = Judgement {
+            lacks: vec![Ability::Lost],
+            ..silent
+        };
+        let verdict = on(&wordless, &expect);
+        assert_eq!(verdict.outcome, Outcome::Inconclusive);
+        assert_eq!(verdict.doubts[0].reason, DoubtReason::NotOffered);
     }
 }

@@ -22,6 +22,9 @@ pub struct Check {
     pub printed: Printed,
 }
 
+/// Fields that differ, in one remark.
+const PLACES_NAMED: usize = 3;
+
 /// How a judgement compares with what the run itself had come to.
 enum Beside {
     Same,
@@ -50,11 +53,14 @@ impl Check {
                 "stable": json::stable(&judged.run),
             }))?,
             false => {
-                output::print(terminal::screen(&judged.run, &look(self.all)))?;
-                if let Some(lost) = judged.lost_evidence() {
-                    output::line(lost)?;
-                }
-                output::line(beside.words())?;
+                let look = look(self.all);
+                let lost = judged.lost_evidence().unwrap_or_default();
+                let below = [lost, beside.words(self.all)];
+                let below: String = below
+                    .iter()
+                    .map(|words| terminal::remark(words, &look))
+                    .collect();
+                output::print(terminal::screen_above(&below, &judged.run, &look))?;
             }
         }
         Ok(judged.run.verdict().into())
@@ -100,12 +106,21 @@ impl Beside {
         }
     }
 
-    fn words(&self) -> String {
+    /// Of many fields only the first, unless all are wanted.
+    fn words(&self, all: bool) -> String {
         match self {
             Beside::Same => format!("the same as recorded in {RESULT}"),
             Beside::Differs { verdict, places } => {
-                let places = places.join(", ");
-                format!("this differs from what {RESULT} says: {verdict} (not the same: {places})")
+                let named = if all { places.len() } else { PLACES_NAMED };
+                let more = match places.len().saturating_sub(named) {
+                    0 => String::new(),
+                    more => format!(" and {more} more, which --all names"),
+                };
+                let named: Vec<&str> = places.iter().take(named).map(String::as_str).collect();
+                let named = named.join(", ");
+                format!(
+                    "this differs from what {RESULT} says: {verdict} (not the same: {named}{more})"
+                )
             }
             Beside::EndedEarly { words, .. } => words.clone(),
         }

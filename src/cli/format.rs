@@ -2,6 +2,7 @@
 
 use super::exit::Failure;
 use super::output;
+use crate::report::shown;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use serde::Serialize;
@@ -37,5 +38,5 @@ fn human_or_json() -> impl TypedValueParser<Value = Format> {
 /// The one document of a command.
 pub fn document(value: &impl Serialize) -> Result<(), Failure> {
     let text = serde_json::to_string_pretty(value).map_err(Failure::harness)?;
-    output::line(text)
+    output::line(shown::json(&text))
 }

@@ -1,7 +1,11 @@
 //! What goes to stdout. Whoever stops reading early (`| head`) has seen enough:
 //! that changes no verdict. A full disk does.
+//!
+//! Text out of records and files is made harmless where it becomes a report; whatever was
+//! missed there does not reach a terminal from here either.
 
 use super::exit::Failure;
+use crate::report::shown;
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 
@@ -10,6 +14,8 @@ pub fn line(text: impl Display) -> Result<(), Failure> {
 }
 
 pub fn print(text: impl Display) -> Result<(), Failure> {
+    let text = text.to_string();
+    let text = shown::painted(&text);
     let mut stdout = std::io::stdout().lock();
     match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
@@ -21,5 +27,6 @@ pub fn print(text: impl Display) -> Result<(), Failure> {
 
 /// For stderr: there is nowhere left to complain about a failure to complain.
 pub fn complain(text: impl Display) {
-    let _ = writeln!(std::io::stderr(), "{text}");
+    let text = text.to_string();
+    let _ = writeln!(std::io::stderr(), "{}", shown::lines(&text));
 }

@@ -2,6 +2,7 @@ use super::in_flight::in_background;
 use super::{
     Ask, Belief, Grant, LockBackend, LockError, LockMetrics, LostReason, RenewOutcome, Term,
 };
+use crate::clock::raw_monotonic_ns;
 use crate::model::{FencingToken, ReleaseOutcome};
 use futures_util::future::BoxFuture;
 use std::fmt;
@@ -98,6 +99,16 @@ impl Lease {
     /// Until when the holder may believe that it holds the lock.
     pub fn deadline(&self) -> Instant {
         self.belief().deadline
+    }
+
+    /// The same by the clock that nobody can skew.
+    pub fn valid_until_ns(&self) -> u64 {
+        let (deadline, now, now_ns) = (self.deadline(), Instant::now(), raw_monotonic_ns());
+        let ns = |span: Duration| u64::try_from(span.as_nanos()).unwrap_or(u64::MAX);
+        match deadline.checked_duration_since(now) {
+            Some(left) => now_ns.saturating_add(ns(left)),
+            None => now_ns.saturating_sub(ns(now.duration_since(deadline))),
+        }
     }
 
     pub fn is_lost(&self) -> bool {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// asked for.
 pub fn open(options: &LockOptions, servers: &[String]) -> Result<Arc<dyn LockBackend>, LockError> {
     let (redis, redlock) = (RedisSettings::default(), RedlockSettings::default());
-    open_with(options, servers, redis, redlock)
+    open_with(options, servers, redis, redlock, EtcdSettings::default())
 }
 
 /// The same with a mistake made on purpose.
@@ -32,7 +32,11 @@ pub fn open_misbehaving(
         mutant,
         ..RedlockSettings::default()
     };
-    open_with(options, servers, redis, redlock)
+    let etcd = EtcdSettings {
+        mutant,
+        ..EtcdSettings::default()
+    };
+    open_with(options, servers, redis, redlock, etcd)
 }
 
 fn open_with(
@@ -40,6 +44,7 @@ fn open_with(
     servers: &[String],
     redis: RedisSettings,
     redlock: RedlockSettings,
+    etcd: EtcdSettings,
 ) -> Result<Arc<dyn LockBackend>, LockError> {
     let redlock = |tokens| {
         let settings = RedlockSettings { tokens, ..redlock };
@@ -57,14 +62,8 @@ fn open_with(
         }
         Backend::Redlock => Ok(Arc::new(redlock(TokenScheme::Strict)?)),
         Backend::RedlockUnsafeTokens => Ok(Arc::new(redlock(TokenScheme::UnsafeMaxOfCounters)?)),
-        Backend::Etcd => {
-            let settings = EtcdSettings::default();
-            Ok(Arc::new(EtcdBackend::new(servers, settings)?))
-        }
-        Backend::EtcdLockApi => {
-            let settings = EtcdSettings::default();
-            Ok(Arc::new(EtcdLockApiBackend::new(servers, settings)?))
-        }
+        Backend::Etcd => Ok(Arc::new(EtcdBackend::new(servers, etcd)?)),
+        Backend::EtcdLockApi => Ok(Arc::new(EtcdLockApiBackend::new(servers, etcd)?)),
     }
 }
 

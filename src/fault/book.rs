@@ -1,7 +1,7 @@
 //! What was asked for, what stands, and the rows that say so.
 
 use super::harm::{self, Harm};
-use super::{CLEARLY_LONGER, FaultRecorder, NodeEvent, lock, named};
+use super::{CLEARLY_LONGER, FaultRecorder, NodeEvent, NotProven, lock, named};
 use crate::clock::raw_monotonic_ns;
 use crate::model::{Fault, FaultKind, FaultRow, FaultStage};
 use std::collections::{BTreeMap, BTreeSet};
@@ -96,6 +96,9 @@ impl Book {
             for_ms: lasting.map(ms),
             longer_than_ms: fault.longer_than().map(ms),
             detail: fault.parameters(),
+            clock: fault.clock(),
+            by_ms: fault.by_ms(),
+            ppm: fault.ppm(),
             ..self.blank(kind, fault.target())
         })
     }
@@ -119,6 +122,9 @@ impl Book {
             detail: String::new(),
             longer_than_ms: None,
             for_ms: None,
+            clock: None,
+            by_ms: None,
+            ppm: None,
         }
     }
 
@@ -131,7 +137,7 @@ impl Book {
         &self,
         request: &FaultRow,
         proof: Result<String, String>,
-    ) -> Result<(), String> {
+    ) -> Result<(), NotProven> {
         self.tell(request, FaultStage::Observed, proof)
     }
 
@@ -141,7 +147,7 @@ impl Book {
         let _ = self.tell(request, FaultStage::Ending, Ok(String::new()));
     }
 
-    pub fn end(&self, request: &FaultRow, undone: Result<String, String>) -> Result<(), String> {
+    pub fn end(&self, request: &FaultRow, undone: Result<String, String>) -> Result<(), NotProven> {
         self.tell(request, FaultStage::Ended, undone)
     }
 
@@ -155,7 +161,7 @@ impl Book {
         request: &FaultRow,
         stage: FaultStage,
         came_to: Result<String, String>,
-    ) -> Result<(), String> {
+    ) -> Result<(), NotProven> {
         let (stage, detail) = match &came_to {
             Ok(seen) => (stage, seen),
             Err(reason) => (FaultStage::Unproven, reason),
@@ -166,11 +172,15 @@ impl Book {
             detail: detail.clone(),
             longer_than_ms: None,
             for_ms: None,
+            clock: None,
+            by_ms: None,
+            ppm: None,
             ..request.clone()
         });
-        came_to
-            .map(drop)
-            .map_err(|reason| named(request.fault, &request.target, &reason))
+        came_to.map(drop).map_err(|reason| NotProven {
+            fault: Some(request.id),
+            text: named(request.fault, &request.target, &reason),
+        })
     }
 
     pub fn insert(&self, standing: Standing) -> Result<(), String> {

@@ -13,6 +13,7 @@ pub mod journal;
 mod links;
 mod names;
 mod needs;
+mod not_proven;
 mod packet_filter;
 pub mod probe;
 mod readback;
@@ -24,6 +25,7 @@ mod tests;
 pub use field::{ClockReading, Field, Server, WorkerClocks};
 pub use links::{Links, Reach, proxies};
 pub use needs::needs;
+pub use not_proven::NotProven;
 
 use crate::model::{Fault, FaultKind, FaultRow};
 use book::{Book, Standing};
@@ -112,7 +114,7 @@ impl Nemesis {
         asked: &Fault,
         lasting: Option<Duration>,
         of: Option<&str>,
-    ) -> Result<Injected, String> {
+    ) -> Result<Injected, NotProven> {
         let fault = self.field.with_leader_named(asked).await?;
         let turn = self.turn(&fault.target());
         let _turn = turn.lock().await;
@@ -181,7 +183,7 @@ impl Nemesis {
 
     /// Undoes a fault; returns the events that this brings about. One that does
     /// not stand any more has been undone already.
-    pub async fn end(&self, id: u32) -> Result<Vec<NodeEvent>, String> {
+    pub async fn end(&self, id: u32) -> Result<Vec<NodeEvent>, NotProven> {
         let Some(standing) = self.book.get(id) else {
             return Ok(Vec::new());
         };
@@ -204,19 +206,24 @@ impl Nemesis {
 
     /// SIGCONT. A resume that comes before its pause has been long enough waits
     /// until then: events decide the order, and the length is what it has to be.
-    pub async fn resume(&self, node: &str) -> Result<(), String> {
+    pub async fn resume(&self, node: &str) -> Result<(), NotProven> {
         let paused = self.book.find(FaultKind::Pause, node);
         let paused = paused.map(|paused| paused.request.id);
         self.go_on(FaultKind::Resume, node, paused).await
     }
 
-    pub async fn thaw(&self, node: &str) -> Result<(), String> {
+    pub async fn thaw(&self, node: &str) -> Result<(), NotProven> {
         let frozen = self.book.find(FaultKind::Freeze, node);
         let frozen = frozen.map(|frozen| frozen.request.id);
         self.go_on(FaultKind::Thaw, node, frozen).await
     }
 
-    async fn go_on(&self, kind: FaultKind, node: &str, undone: Option<u32>) -> Result<(), String> {
+    async fn go_on(
+        &self,
+        kind: FaultKind,
+        node: &str,
+        undone: Option<u32>,
+    ) -> Result<(), NotProven> {
         let turn = self.turn(node);
         let _turn = turn.lock().await;
         let standing = undone.and_then(|id| self.book.get(id));
@@ -307,13 +314,16 @@ impl Nemesis {
     /// Undoes whatever still stands, the latest first, on every way out; nothing
     /// can be injected any more. What cannot be undone is returned; the removal
     /// of the cluster ends it too.
-    pub async fn heal(&self) -> Vec<String> {
+    pub async fn heal(&self) -> Vec<NotProven> {
         let mut problems = Vec::new();
         for standing in self.book.close_latest_first() {
             let undone = self.undo(&standing).await;
             if let Err(reason) = &undone {
                 let FaultRow { fault, target, .. } = &standing.request;
-                problems.push(format!("{fault} of {target} could not be undone: {reason}"));
+                problems.push(NotProven {
+                    fault: Some(standing.request.id),
+                    text: format!("{fault} of {target} could not be undone: {reason}"),
+                });
             }
             self.book.healed(&standing.request, undone);
         }

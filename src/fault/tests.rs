@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::cluster::{Cluster, ClusterError, Console, NodeSpec, Signal, ThreadState};
-use crate::model::FaultStage;
+use crate::model::{ClockName, FaultStage};
 use async_trait::async_trait;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -52,7 +52,7 @@ impl WorkerClocks for NoClocks {
 }
 
 impl Nemesis {
-    async fn pause(&self, node: &str, longer_than: Option<Duration>) -> Result<(), String> {
+    async fn pause(&self, node: &str, longer_than: Option<Duration>) -> Result<(), NotProven> {
         let node = node.to_owned();
         let pause = Fault::Pause { node, longer_than };
         self.inject(&pause, None, None).await.map(drop)
@@ -84,8 +84,9 @@ async fn a_pause_counts_once_every_thread_stands_still() {
 #[tokio::test(start_paused = true)]
 async fn a_pause_that_does_not_bite_is_unproven() {
     let (nemesis, rows) = nemesis(&[RUNNING]);
-    let reason = nemesis.pause("a", None).await.unwrap_err();
-    assert!(reason.contains("2 threads in states S R"), "{reason}");
+    let NotProven { fault, text } = nemesis.pause("a", None).await.unwrap_err();
+    assert!(text.contains("2 threads in states S R"), "{text}");
+    assert_eq!(fault, Some(lock(&rows)[1].id));
     assert_eq!(stages(&rows)[1], (FaultKind::Pause, FaultStage::Unproven));
 }
 
@@ -101,7 +102,7 @@ async fn a_target_that_ends_while_it_is_looked_at_was_resumed() {
 async fn an_engine_that_never_answers_proves_nothing() {
     let (nemesis, _) = nemesis(&[RUNNING, STOPPED, STUMBLE]);
     nemesis.pause("a", None).await.unwrap();
-    let reason = nemesis.resume("a").await.unwrap_err();
+    let reason = nemesis.resume("a").await.unwrap_err().text;
     assert!(reason.contains("ttrpc"), "{reason}");
 }
 
@@ -118,7 +119,7 @@ async fn a_resume_waits_until_the_pause_has_been_long_enough() {
 #[tokio::test(start_paused = true)]
 async fn a_resume_of_what_nobody_paused_proves_nothing() {
     let (nemesis, _) = nemesis(&[RUNNING]);
-    let reason = nemesis.resume("a").await.unwrap_err();
+    let reason = nemesis.resume("a").await.unwrap_err().text;
     assert!(reason.contains("nothing had paused it"), "{reason}");
 }
 
@@ -126,7 +127,7 @@ async fn a_resume_of_what_nobody_paused_proves_nothing() {
 async fn what_stands_still_already_is_not_stopped_again() {
     let (nemesis, rows) = nemesis(&[RUNNING, STOPPED]);
     nemesis.pause("a", None).await.unwrap();
-    let reason = nemesis.pause("a", None).await.unwrap_err();
+    let reason = nemesis.pause("a", None).await.unwrap_err().text;
     assert!(reason.contains("stopped already"), "{reason}");
     assert_eq!(stages(&rows)[3], (FaultKind::Pause, FaultStage::Unproven));
 }
@@ -135,11 +136,9 @@ async fn what_stands_still_already_is_not_stopped_again() {
 async fn a_pause_that_somebody_else_ended_did_not_last() {
     let (nemesis, rows) = nemesis(&[RUNNING, STOPPED, RUNNING]);
     nemesis.pause("a", None).await.unwrap();
-    let reason = nemesis.resume("a").await.unwrap_err();
-    assert!(
-        reason.contains("somebody else has continued it"),
-        "{reason}"
-    );
+    let NotProven { fault, text } = nemesis.resume("a").await.unwrap_err();
+    assert!(text.contains("somebody else has continued it"), "{text}");
+    assert_eq!(fault, Some(lock(&rows)[3].id));
     assert_eq!(stages(&rows)[3], (FaultKind::Resume, FaultStage::Unproven));
 }
 
@@ -147,7 +146,7 @@ async fn a_pause_that_somebody_else_ended_did_not_last() {
 async fn after_the_healing_nothing_is_done_any_more() {
     let (nemesis, _) = nemesis(&[RUNNING]);
     assert!(nemesis.heal().await.is_empty());
-    let reason = nemesis.pause("a", None).await.unwrap_err();
+    let reason = nemesis.pause("a", None).await.unwrap_err().text;
     assert!(reason.contains("the case is over"), "{reason}");
 }
 
@@ -162,6 +161,44 @@ async fn healing_undoes_what_stands_and_says_so_at_the_pause() {
     assert_eq!(stages(&rows)[2], (FaultKind::Pause, FaultStage::Healed));
     assert!(nemesis.heal().await.is_empty());
     assert_eq!(stages(&rows).len(), 3, "and only once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_fault_that_healing_cannot_undo_is_named_by_its_id() {
+    let (nemesis, rows) = nemesis(&[RUNNING, STOPPED]);
+    nemesis.pause("a", None).await.unwrap();
+    let problems = nemesis.heal().await;
+    let faults: Vec<_> = problems.iter().map(|problem| problem.fault).collect();
+    assert_eq!(faults, [Some(lock(&rows)[0].id)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn request_of_a_moved_clock_has_its_parameters_as_data() {
+    let (nemesis, rows) = nemesis(&[RUNNING]);
+    let (node, clock) = ("a".to_owned(), ClockName::Monotonic);
+    let (by_ms, ppm) = (-1_500, 300);
+    let skew = Fault::Skew {
+        node: node.clone(),
+        clock,
+        by_ms,
+    };
+    nemesis.inject(&skew, None, None).await.unwrap_err();
+    let drift = Fault::Drift { node, clock, ppm };
+    nemesis.inject(&drift, None, None).await.unwrap_err();
+    let rows = lock(&rows);
+    let data: Vec<_> = rows
+        .iter()
+        .map(|row| (row.clock, row.by_ms, row.ppm))
+        .collect();
+    assert_eq!(
+        data,
+        [
+            (Some(clock), Some(by_ms), None),
+            (None, None, None),
+            (Some(clock), None, Some(ppm)),
+            (None, None, None),
+        ]
+    );
 }
 
 #[async_trait]

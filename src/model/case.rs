@@ -1,25 +1,34 @@
-use super::{Event, FaultRow, LockEvent, LogRow, RowValue};
+use super::{CasePlan, Event, FaultRow, Gap, LockEvent, Log, RowValue};
 use std::collections::BTreeMap;
 
 /// Everything one case left behind: all that a judge may look at.
 #[derive(Clone, Debug, Default)]
 pub struct CaseRecord {
+    /// What the scenario says about it.
+    pub plan: CasePlan,
     /// The workers that the scenario started, by name.
     pub workers: Vec<String>,
     pub history: Vec<Event>,
-    pub log: Vec<LogRow>,
+    pub log: Log,
     pub faults: Vec<FaultRow>,
     pub locks: Vec<LockEvent>,
+    /// The lock servers that somebody watched.
+    pub lock_servers: Vec<String>,
     /// What the resource held in the end, key by key.
     pub values: BTreeMap<String, RowValue>,
     /// The resource's node, where it is known.
     pub resource: Option<String>,
     /// How many refusals the resource counted in its metric, since it was last started.
     pub refusals_counted: Option<u64>,
+    /// How many rows the log had when it was collected.
+    pub log_rows: Option<u64>,
+    /// When the timeline was over or given up; at least so late, where the
+    /// record does not say it exactly.
+    pub ended_ns: Option<u64>,
     /// Nothing was under way to the resource any more when its log was read.
     pub settled: bool,
     /// Nobody was meant to write.
     pub without_writes: bool,
     /// Why this record is known to be incomplete, in the harness's own words.
-    pub gaps: Vec<String>,
+    pub gaps: Vec<Gap>,
 }

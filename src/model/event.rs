@@ -1,4 +1,4 @@
-use super::FencingToken;
+use super::{BodyHash, FencingToken};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -20,7 +20,11 @@ pub struct Event {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventKind {
-    Ready,
+    Ready {
+        /// What this kind of lock cannot do, so that nobody waits for it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lacks: Vec<Ability>,
+    },
     Acquiring {
         round: u32,
         key: String,
@@ -28,15 +32,20 @@ pub enum EventKind {
     Acquired {
         round: u32,
         key: String,
-        token: FencingToken,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<FencingToken>,
         /// The random id of this one hold; the resource logs it as `X-Owner`.
         owner: String,
+        /// Until when the worker may believe in this hold, by the clock of `at_ns`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        valid_until_ns: Option<u64>,
     },
     /// Another hold on the same grant, by the one who has it already.
     Reentered {
         round: u32,
         key: String,
-        token: FencingToken,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<FencingToken>,
         /// How many there are now.
         holds: usize,
     },
@@ -47,13 +56,18 @@ pub enum EventKind {
     Writing {
         round: u32,
         key: String,
-        token: FencingToken,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<FencingToken>,
         owner: String,
+        /// Of the body that is sent, as the resource logs it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        body: Option<BodyHash>,
     },
     WriteAccepted {
         round: u32,
         key: String,
-        token: FencingToken,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<FencingToken>,
         owner: String,
         /// The position in the resource's log that the answer named.
         position: u64,
@@ -68,32 +82,40 @@ pub enum EventKind {
     Renewed {
         round: u32,
         key: String,
-        token: FencingToken,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<FencingToken>,
+        /// Until when the worker may believe in its hold from here on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        valid_until_ns: Option<u64>,
     },
     /// The worker learned that its lease is gone.
     Lost {
         round: u32,
         key: String,
-        token: FencingToken,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<FencingToken>,
         reason: String,
     },
     /// One of several holds is given back; the grant stays.
     Left {
         round: u32,
         key: String,
-        token: FencingToken,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<FencingToken>,
         /// How many remain.
         holds: usize,
     },
     Releasing {
         round: u32,
         key: String,
-        token: FencingToken,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<FencingToken>,
     },
     Released {
         round: u32,
         key: String,
-        token: FencingToken,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<FencingToken>,
         outcome: ReleaseOutcome,
     },
     /// A step that gave no usable answer: whether it took effect is unknown.
@@ -135,7 +157,7 @@ impl EventKind {
 
     pub fn name(&self) -> &'static str {
         match self {
-            EventKind::Ready => "ready",
+            EventKind::Ready { .. } => "ready",
             EventKind::Acquiring { .. } => "acquiring",
             EventKind::Acquired { .. } => "acquired",
             EventKind::Reentered { .. } => "reentered",
@@ -153,6 +175,16 @@ impl EventKind {
             EventKind::Clock { .. } => "clock",
         }
     }
+}
+
+/// What a lock may not offer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ability {
+    /// A fencing token with every grant.
+    Token,
+    /// A word to the holder whose lease is gone.
+    Lost,
 }
 
 /// Where a worker stops and waits for `{"go": …}` on its stdin.
@@ -236,6 +268,7 @@ pub enum Step {
     Acquire,
     Read,
     Write,
+    Release,
 }
 
 #[cfg(test)]

@@ -71,10 +71,12 @@ pub enum Count {
     LostLeases,
     /// Acquires that gave no usable answer.
     FailedAcquires,
+    /// Times that somebody asked for a key while it was certainly held.
+    Contended,
 }
 
 impl Count {
-    pub const ALL: [Count; 8] = [
+    pub const ALL: [Count; 9] = [
         Count::AcceptedWriters,
         Count::AcceptedWrites,
         Count::StaleRejections,
@@ -83,6 +85,7 @@ impl Count {
         Count::ForeignReleases,
         Count::LostLeases,
         Count::FailedAcquires,
+        Count::Contended,
     ];
 
     pub fn name(self) -> &'static str {
@@ -95,6 +98,7 @@ impl Count {
             Count::ForeignReleases => "foreign_releases",
             Count::LostLeases => "lost_leases",
             Count::FailedAcquires => "failed_acquires",
+            Count::Contended => "contended",
         }
     }
 
@@ -108,6 +112,7 @@ impl Count {
             Count::ForeignReleases => counts.foreign_releases,
             Count::LostLeases => counts.lost_leases,
             Count::FailedAcquires => counts.failed_acquires,
+            Count::Contended => counts.contended,
         }
     }
 }
@@ -119,26 +124,43 @@ pub enum Measure {
     Blocked,
     /// The longest time without an accepted write.
     Quiet,
+    /// The longest that a worker went on claiming a hold that was over.
+    Noticed,
+    /// The longest from the end of a fault to the next grant of a key that somebody waited for.
+    Recovered,
 }
 
 impl Measure {
-    pub const ALL: [Measure; 2] = [Measure::Blocked, Measure::Quiet];
+    pub const ALL: [Measure; 4] = [
+        Measure::Blocked,
+        Measure::Quiet,
+        Measure::Noticed,
+        Measure::Recovered,
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             Measure::Blocked => "blocked",
             Measure::Quiet => "quiet",
+            Measure::Noticed => "noticed",
+            Measure::Recovered => "recovered",
         }
     }
 }
 
-/// What a case must show. What is left out is not looked at.
+/// What a case must show. What is left out is not looked at, except for the
+/// promises of the lock and of the resource: a break of those that is not
+/// expected by name is never as expected.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Expectations {
     /// All kinds together.
     pub violations: Option<CountRange>,
     /// Kind by kind. Where any kind is named, the kinds that are not must be absent.
     pub violations_by_kind: BTreeMap<ViolationKind, CountRange>,
+    /// Breaks that a proven fault excuses, all kinds together.
+    pub excused: Option<CountRange>,
+    /// The same kind by kind. Where any kind is named, the kinds that are not must be absent.
+    pub excused_by_kind: BTreeMap<ViolationKind, CountRange>,
     pub counts: BTreeMap<Count, CountRange>,
     pub measures: BTreeMap<Measure, DurationRange>,
     /// Events that came, one after the other; none where that is not looked at.
@@ -147,6 +169,7 @@ pub struct Expectations {
 
 impl Expectations {
     pub const VIOLATIONS: &str = "violations";
+    pub const EXCUSED: &str = "excused";
     pub const ORDER: &str = "order";
 
     /// The order as a person writes it: `a.paused, b.acquired`.

@@ -23,4 +23,8 @@ pub enum LockEventKind {
     Renewed,
     Released,
     Expired,
+    /// Somebody took a place in a line behind others.
+    Queued,
+    /// Somebody left a line before their turn.
+    Left,
 }

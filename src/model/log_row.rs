@@ -1,4 +1,4 @@
-use super::FencingToken;
+use super::{BodyHash, FencingToken};
 use serde::{Deserialize, Serialize};
 
 /// One row of the resource's log (`accepted.jsonl`): every write it decided
@@ -25,6 +25,10 @@ pub struct LogRow {
     /// `X-Based-On`: the position that the read before this write returned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub based_on: Option<u64>,
+    /// The hash of the body that was sent, whatever became of it; absent in the
+    /// logs of earlier programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<BodyHash>,
     /// The body that was accepted; absent where nothing was applied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<RowValue>,

@@ -1,4 +1,4 @@
-use super::{CaseVerdict, FaultRow, Fence, Judgement, LoadRecord, Outcome, RowValue};
+use super::{CaseVerdict, FaultRow, Fence, Gap, Judgement, LoadRecord, Outcome, RowValue};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -41,7 +41,7 @@ pub struct CaseResult {
 pub struct CaseNotes {
     pub workers: Vec<String>,
     /// Why the record is incomplete, where it is.
-    pub gaps: Vec<String>,
+    pub gaps: Vec<Gap>,
     /// It cannot be played here: its timeline never began, so there is nothing to count.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub never_played: bool,
@@ -57,6 +57,12 @@ pub struct CaseNotes {
     /// what is not in it was not applied.
     #[serde(default)]
     pub settled: bool,
+    /// When the timeline was over or given up, by the clock of all rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_ns: Option<u64>,
+    /// How many rows the resource's log had when it was collected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_rows: Option<u64>,
     /// The exact version of every lock server, as it said itself.
     #[serde(default)]
     pub versions: BTreeMap<String, String>,

@@ -1,75 +1,41 @@
-use super::{FencingToken, Measure};
+use super::{Ability, Doubt, FencingToken, Kept, LockOutcome, Measure, Promise, ViolationKind};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
-
-/// How the accepted-write log was broken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ViolationKind {
-    /// A token was accepted below the highest that the resource had known.
-    StaleAccept,
-    /// The pair (token, seq) did not grow from one accepted write to the next.
-    TokenRegression,
-    /// One token, two owners.
-    TokenTwoOwners,
-    /// A, B, A: one hold's writes with another's in between.
-    InterleavedWriters,
-    /// A write replaced a value that its writer had never read.
-    LostUpdate,
-    /// The resource holds something else than what it accepted last.
-    ValueNotAccepted,
-    /// A worker was told 200, and the log does not have the write.
-    AcknowledgedWriteLost,
-}
-
-impl ViolationKind {
-    pub const ALL: [ViolationKind; 7] = [
-        ViolationKind::StaleAccept,
-        ViolationKind::TokenRegression,
-        ViolationKind::TokenTwoOwners,
-        ViolationKind::InterleavedWriters,
-        ViolationKind::LostUpdate,
-        ViolationKind::ValueNotAccepted,
-        ViolationKind::AcknowledgedWriteLost,
-    ];
-
-    pub fn name(self) -> &'static str {
-        match self {
-            ViolationKind::StaleAccept => "stale_accept",
-            ViolationKind::TokenRegression => "token_regression",
-            ViolationKind::TokenTwoOwners => "token_two_owners",
-            ViolationKind::InterleavedWriters => "interleaved_writers",
-            ViolationKind::LostUpdate => "lost_update",
-            ViolationKind::ValueNotAccepted => "value_not_accepted",
-            ViolationKind::AcknowledgedWriteLost => "acknowledged_write_lost",
-        }
-    }
-
-    pub fn parse(text: &str) -> Option<ViolationKind> {
-        ViolationKind::ALL.into_iter().find(|k| k.name() == text)
-    }
-}
-
-impl fmt::Display for ViolationKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
 
 /// One broken rule, with the rows that prove it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Violation {
     pub kind: ViolationKind,
     pub key: String,
-    /// The log position of the write that broke the rule.
+    /// The log position of the write that broke the rule; 0 where no write did.
     pub row: u64,
     /// The earlier position that it broke it against, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub against: Option<u64>,
+    /// When it was broken, as far as the record tells.
+    #[serde(default)]
+    pub at_ns: u64,
+    /// Who broke it, and against whom.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<String>,
     /// With the real tokens and owners.
     pub detail: String,
+    /// The proven fault that explains it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub excuse: Option<Excuse>,
+}
+
+/// A proven fault, or a break that is told of by itself, which takes a service's
+/// promise away for a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Excuse {
+    /// The id of the fault; none where another's release is the reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<u32>,
+    /// `restart-empty of redis`.
+    pub text: String,
 }
 
 /// A time in which a worker believed that it held a key.
@@ -77,7 +43,7 @@ pub struct Violation {
 pub struct Held {
     pub worker: String,
     pub key: String,
-    pub token: FencingToken,
+    pub token: Option<FencingToken>,
     pub owner: String,
     pub from_ns: u64,
     /// Until here it certainly did.
@@ -111,6 +77,12 @@ pub struct Counts {
     pub foreign_releases: u64,
     pub lost_leases: u64,
     pub failed_acquires: u64,
+    /// Absent in results of earlier programs.
+    #[serde(default)]
+    pub contended: u64,
+    /// Breaks that a proven fault excuses.
+    #[serde(default)]
+    pub excused: u64,
 }
 
 /// One step of an explanation. It is told twice: with real tokens and times
@@ -145,10 +117,12 @@ pub enum StepKind {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Story {
     pub key: String,
-    /// The log position that the story ends at.
+    /// The log position that the story ends at; 0 where it is not about a write.
     pub row: u64,
-    /// The rules that this write broke; empty where the resource refused it.
+    /// The rules that were broken; empty where nothing was.
     pub kinds: Vec<ViolationKind>,
+    /// What the story is about, in a few words.
+    pub title: String,
     pub steps: Vec<StoryStep>,
 }
 
@@ -156,25 +130,55 @@ pub struct Story {
 #[derive(Clone, Debug, Default)]
 pub struct Judgement {
     pub violations: Vec<Violation>,
+    /// What would be a violation, had not a proven fault taken the promise away.
+    pub excused: Vec<Violation>,
     pub overlaps: Vec<Overlap>,
     pub counts: Counts,
     /// What could be measured.
     pub measures: BTreeMap<Measure, Duration>,
     pub stories: Vec<Story>,
     /// Why the record does not support a clean answer: an unproven fault, a gap.
-    pub doubts: Vec<String>,
+    pub doubts: Vec<Doubt>,
+    /// What became of each promise of the lock.
+    pub promises: BTreeMap<Promise, Kept>,
+    /// Whether a bystander saw at the lock servers who held what.
+    pub lock_servers_seen: bool,
+    /// What workers said that their lock does not offer.
+    pub lacks: Vec<Ability>,
     /// Key by key: the worker whose write stands at the end, and its token.
     pub last_writers: BTreeMap<String, (String, Option<FencingToken>)>,
 }
 
 impl Judgement {
-    pub fn violations_by_kind(&self) -> BTreeMap<ViolationKind, u64> {
-        let mut by_kind = BTreeMap::new();
-        for violation in &self.violations {
-            *by_kind.entry(violation.kind).or_insert(0) += 1;
+    /// Whether the lock kept its word, whatever the scenario expects.
+    pub fn lock_outcome(&self) -> LockOutcome {
+        let has = |state: Kept| self.promises.values().any(|kept| *kept == state);
+        if has(Kept::Broken) {
+            LockOutcome::Broken
+        } else if has(Kept::Excused) {
+            LockOutcome::Excused
+        } else if self.promises.get(&Promise::Exclusion) == Some(&Kept::Kept) {
+            LockOutcome::Kept
+        } else {
+            LockOutcome::NotTested
         }
-        by_kind
     }
+
+    pub fn violations_by_kind(&self) -> BTreeMap<ViolationKind, u64> {
+        by_kind(&self.violations)
+    }
+
+    pub fn excused_by_kind(&self) -> BTreeMap<ViolationKind, u64> {
+        by_kind(&self.excused)
+    }
+}
+
+fn by_kind(violations: &[Violation]) -> BTreeMap<ViolationKind, u64> {
+    let mut by_kind = BTreeMap::new();
+    for violation in violations {
+        *by_kind.entry(violation.kind).or_insert(0) += 1;
+    }
+    by_kind
 }
 
 /// Three values, worst first: false beats unknown beats true.
@@ -237,5 +241,5 @@ pub struct CaseVerdict {
     pub outcome: Outcome,
     pub findings: Vec<Finding>,
     /// Why the case is inconclusive, where it is.
-    pub doubts: Vec<String>,
+    pub doubts: Vec<Doubt>,
 }

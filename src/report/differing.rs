@@ -4,10 +4,14 @@ use serde_json::Value;
 
 /// Fields in which names are data: one that only the record has is no field of a later
 /// program, but something that is not there any more.
-const BY_NAME: [&str; 3] = ["cases", "violations", "last_writer"];
+const BY_NAME: [&str; 5] = ["cases", "violations", "excused", "promises", "last_writer"];
+
+/// Fields that earlier programs did not write: where a record does not have them, it says
+/// nothing about them.
+const ADDED: [&str; 4] = ["lock", "promises", "excused", "contended"];
 
 /// The places at which the record says otherwise. Fields that this program does not write
-/// are passed over, as the contract wants it.
+/// are passed over, as the contract wants it, and so are fields that the record's did not.
 pub fn differing(ours: &Value, recorded: &Value) -> Vec<String> {
     let mut places = Vec::new();
     compare("", false, ours, recorded, &mut places);
@@ -22,9 +26,15 @@ fn compare(place: &str, by_name: bool, ours: &Value, recorded: &Value, places: &
     match (ours, recorded) {
         (Value::Object(ours), Value::Object(recorded)) => {
             for (name, value) in ours {
+                let in_names = by_name;
                 let by_name = BY_NAME.contains(&name.as_str());
-                let said = recorded.get(name).unwrap_or(&Value::Null);
-                compare(&inside(name), by_name, value, said, places);
+                match recorded.get(name) {
+                    None if !in_names && ADDED.contains(&name.as_str()) => {}
+                    said => {
+                        let said = said.unwrap_or(&Value::Null);
+                        compare(&inside(name), by_name, value, said, places);
+                    }
+                }
             }
             let gone = recorded.keys().filter(|name| !ours.contains_key(*name));
             let gone = gone.filter(|_| by_name).map(|name| inside(name));
@@ -53,6 +63,18 @@ mod tests {
         later["cases"]["a"]["cost"] = json!(1);
         later["cases"]["a"]["faults"][0]["why"] = json!("so");
         assert_eq!(differing(&ours, &later), [""; 0]);
+    }
+
+    #[test]
+    fn what_an_earlier_program_did_not_write_is_passed_over() {
+        let ours = json!({ "cases": { "a": { "lock": "broken", "promises": {}, "counts": { "contended": 3 } } } });
+        let earlier = json!({ "cases": { "a": { "counts": {} } } });
+        assert_eq!(differing(&ours, &earlier), [""; 0]);
+        let mut other = ours.clone();
+        other["cases"]["a"]["lock"] = json!("kept");
+        other["cases"]["a"]["promises"] = json!({ "exclusion": "kept" });
+        let places = ["cases.a.lock", "cases.a.promises.exclusion"];
+        assert_eq!(differing(&ours, &other), places);
     }
 
     #[test]

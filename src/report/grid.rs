@@ -1,4 +1,7 @@
-//! Text in columns. Where the columns do not fit, each row becomes a few lines.
+//! Text in columns. Where the columns do not fit, each row becomes a few lines. Words and
+//! cells may come out of a record, and are shown as such.
+
+use super::shown;
 
 pub struct Grid {
     heads: Vec<String>,
@@ -17,7 +20,8 @@ impl Grid {
     }
 
     pub fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
+        let cells = cells.iter().map(|cell| shown::line(cell).into_owned());
+        self.rows.push(cells.collect());
     }
 
     pub fn is_empty(&self) -> bool {
@@ -82,6 +86,11 @@ impl Grid {
 /// Words in lines of at most so many columns, where they can be parted; what
 /// follows the first line stands deeper.
 pub fn wrapped(words: &str, indent: &str, width: usize) -> String {
+    wrapped_painted(&shown::line(words), indent, width)
+}
+
+/// The same for words that have colours, and nothing in them that is not shown already.
+pub fn wrapped_painted(words: &str, indent: &str, width: usize) -> String {
     let deeper = format!("{indent}  ");
     filled(words.split_whitespace(), indent, &deeper, width)
 }
@@ -89,11 +98,12 @@ pub fn wrapped(words: &str, indent: &str, width: usize) -> String {
 /// The same behind something; what follows the first line stands where its words do.
 pub fn hung(first: &str, words: &str, width: usize) -> String {
     let below = " ".repeat(columns(first));
+    let words = shown::line(words);
     filled(words.split_whitespace(), first, &below, width)
 }
 
 /// How many columns a text takes: colours take none.
-fn columns(text: &str) -> usize {
+pub fn columns(text: &str) -> usize {
     let mut parts = text.split('\u{1b}');
     let before = parts.next().map_or(0, |part| part.chars().count());
     let painted = parts.map(|part| match part.split_once('m') {
@@ -164,6 +174,16 @@ mod tests {
     }
 
     #[test]
+    fn words_and_cells_out_of_a_record_are_shown() {
+        let hostile = "a\u{1b}[2J\nb";
+        assert_eq!(wrapped(hostile, "", 80), "a\\x1b[2J\\nb\n");
+        assert_eq!(hung("1 s  ", hostile, 80), "1 s  a\\x1b[2J\\nb\n");
+        let mut grid = Grid::new(&["case", "p50"]);
+        grid.row([hostile, "1ms"].map(str::to_owned).into());
+        assert_eq!(grid.text("", 80), "case         p50\na\\x1b[2J\\nb  1ms\n");
+    }
+
+    #[test]
     fn words_are_parted_only_between_them() {
         assert_eq!(wrapped("one two three", "", 8), "one two\n  three\n");
         assert_eq!(wrapped("unpartable", "", 4), "unpartable\n");
@@ -173,6 +193,6 @@ mod tests {
             "1 s  one two\n     three\n"
         );
         let painted = "\u{1b}[32mone two\u{1b}[0m three";
-        assert_eq!(wrapped(painted, "", 13).lines().count(), 1);
+        assert_eq!(wrapped_painted(painted, "", 13).lines().count(), 1);
     }
 }

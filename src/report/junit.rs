@@ -3,7 +3,8 @@
 
 use super::markup::escaped;
 use super::terminal::{case_text, missed};
-use crate::model::{CaseResult, Outcome, RunRecord};
+use super::{lock, shown};
+use crate::model::{CaseResult, LockOutcome, Outcome, RunRecord};
 use std::fmt::Write;
 
 /// A run as it stands in a document.
@@ -27,12 +28,12 @@ pub fn suite(run: &RunRecord) -> Suite {
         took_ms: added(run.cases.iter().map(took_ms)),
         text: String::new(),
     };
-    let (name, counts) = (escaped(&run.scenario), suite.counts());
+    let (name, counts) = (attribute(&run.scenario), suite.counts());
     let text = &mut suite.text;
     let _ = writeln!(text, "  <testsuite name=\"{name}\"{counts}>");
     text.push_str("    <properties>\n");
     for (name, value) in properties(run) {
-        let (name, value) = (escaped(&name), escaped(&one_line(&value)));
+        let (name, value) = (attribute(&name), attribute(&one_line(&value)));
         let _ = writeln!(text, "      <property name=\"{name}\" value=\"{value}\"/>");
     }
     text.push_str("    </properties>\n");
@@ -40,7 +41,7 @@ pub fn suite(run: &RunRecord) -> Suite {
         tested(text, run, case);
     }
     for case in &run.unfinished {
-        let (class, name) = (escaped(&run.scenario), escaped(case));
+        let (class, name) = (attribute(&run.scenario), attribute(case));
         let _ = writeln!(
             text,
             "    <testcase classname=\"{class}\" name=\"{name}\">\n      \
@@ -64,8 +65,8 @@ pub fn invalid(scenario: &str, reason: &str) -> Suite {
         took_ms: None,
         text: String::new(),
     };
-    let (name, counts) = (escaped(scenario), suite.counts());
-    let (message, told) = (escaped(&one_line(reason)), escaped(reason));
+    let (name, counts) = (attribute(scenario), suite.counts());
+    let (message, told) = (attribute(&one_line(reason)), escaped(reason));
     suite.text = format!(
         "  <testsuite name=\"{name}\"{counts}>\n    \
          <testcase classname=\"{name}\" name=\"{name}\">\n      \
@@ -108,18 +109,32 @@ impl Suite {
 }
 
 fn tested(text: &mut String, run: &RunRecord, case: &CaseResult) {
-    let (class, name) = (escaped(&run.scenario), escaped(&case.name));
+    let (class, name) = (attribute(&run.scenario), attribute(&case.name));
     let time = time(took_ms(case));
     let open = format!("    <testcase classname=\"{class}\" name=\"{name}\"{time}");
-    let (element, kind, message) = match case.verdict.outcome {
+    let is_broken = lock::outcome(case) == Some(LockOutcome::Broken);
+    let (element, kind, mut message) = match case.verdict.outcome {
+        // A scenario may expect a lock that breaks its promises; whoever reads on finds out which.
+        Outcome::AsExpected if is_broken => {
+            let told = escaped(&case_text(case));
+            let _ = writeln!(
+                text,
+                "{open}>\n      <system-out>{told}</system-out>\n    </testcase>"
+            );
+            return;
+        }
         Outcome::AsExpected => {
             let _ = writeln!(text, "{open}/>");
             return;
         }
         Outcome::NotAsExpected => ("failure", "not_as_expected", missed(case)),
-        Outcome::Inconclusive => ("error", "inconclusive", case.verdict.doubts.join("; ")),
+        Outcome::Inconclusive => ("error", "inconclusive", doubts(case)),
     };
-    let (message, told) = (escaped(&one_line(&message)), escaped(&case_text(case)));
+    if is_broken {
+        let separator = if message.is_empty() { "" } else { "; " };
+        message = format!("{message}{separator}{}", LockOutcome::Broken);
+    }
+    let (message, told) = (attribute(&one_line(&message)), escaped(&case_text(case)));
     let _ = writeln!(
         text,
         "{open}>\n      <{element} type=\"{kind}\" message=\"{message}\">{told}</{element}>\n    </testcase>"
@@ -139,6 +154,14 @@ fn properties(run: &RunRecord) -> Vec<(String, String)> {
     if run.began() {
         all.push(("folder".to_owned(), run.folder.display().to_string()));
     }
+    let locks = run.cases.iter().filter_map(|case| {
+        let outcome = lock::outcome(case)?;
+        Some((
+            format!("lock {}", case.name),
+            lock::name(outcome).to_owned(),
+        ))
+    });
+    all.extend(locks);
     let versions = run.cases.iter().flat_map(|case| &case.notes.versions);
     let versions = versions.map(|(node, version)| (format!("version {node}"), version.clone()));
     let environment = run.environment.clone().into_iter().chain(versions);
@@ -165,16 +188,31 @@ fn time(ms: Option<u64>) -> String {
     seconds.unwrap_or_default()
 }
 
+/// As the value of an attribute, in which lines mean nothing.
+fn attribute(words: &str) -> String {
+    escaped(&shown::line(words))
+}
+
 /// A line break in an attribute is a blank to whoever reads it.
 fn one_line(words: &str) -> String {
     words.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
+fn doubts(case: &CaseResult) -> String {
+    let doubts: Vec<&str> = case
+        .verdict
+        .doubts
+        .iter()
+        .map(|doubt| doubt.text.as_str())
+        .collect();
+    doubts.join("; ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{CaseVerdict, Finding, Found};
-    use crate::report::made_up::{case, run};
+    use crate::model::{CaseVerdict, Doubt, DoubtReason, Finding, Found, Kept};
+    use crate::report::made_up::{case, lock_case, run};
 
     fn judged(name: &str, outcome: Outcome) -> CaseResult {
         let mut judged = case(name, None);
@@ -199,7 +237,7 @@ mod tests {
             ..bad.verdict
         };
         let mut unsure = judged("unsure", Outcome::Inconclusive);
-        unsure.verdict.doubts = vec!["nothing proves\nthe pause".to_owned()];
+        unsure.verdict.doubts = vec![Doubt::new(DoubtReason::Gap, "nothing proves\nthe pause")];
         let mut all = run(vec![judged("good", Outcome::AsExpected), bad, unsure]);
         all.unfinished = vec!["late".to_owned()];
         let text = document(&[suite(&all)]);
@@ -219,9 +257,53 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_that_broke_its_promises_is_told_of_whatever_was_expected() {
+        let mut missed = lock_case("missed", Kept::Broken);
+        missed.verdict.outcome = Outcome::NotAsExpected;
+        let good = lock_case("good", Kept::Kept);
+        let all = run(vec![lock_case("expected", Kept::Broken), good, missed]);
+        let text = document(&[suite(&all)]);
+        for part in [
+            "<property name=\"lock expected\" value=\"broken\"/>",
+            "<property name=\"lock good\" value=\"kept\"/>",
+            "<testcase classname=\"contention\" name=\"good\"/>",
+            "name=\"expected\">\n      <system-out>expected (fence on): as expected, the lock broke its promises\n  broken: exclusion</system-out>",
+            "<failure type=\"not_as_expected\" message=\"the lock broke its promises\">",
+        ] {
+            assert!(text.contains(part), "no {part} in\n{text}");
+        }
+    }
+
+    #[test]
     fn what_was_not_measured_has_no_time() {
         let text = document(&[suite(&run(vec![case("a", None)]))]);
         assert!(!text.contains("time="), "{text}");
+    }
+
+    /// Control characters are not allowed in XML, however they are written.
+    #[test]
+    fn nothing_out_of_a_record_breaks_the_document() {
+        let hostile = "\"<b>]]>&\u{1b}[31m\u{1}\u{85}\u{202e}\u{fffe}\r\nx";
+        let mut bad = judged(hostile, Outcome::Inconclusive);
+        bad.verdict.doubts = vec![Doubt::new(DoubtReason::Gap, hostile)];
+        let mut all = run(vec![bad]);
+        all.scenario = hostile.to_owned();
+        all.settings = vec![hostile.to_owned()];
+        all.mutant = Some(hostile.to_owned());
+        all.unfinished = vec![hostile.to_owned()];
+        all.folder = hostile.into();
+        all.environment
+            .insert(hostile.to_owned(), hostile.to_owned());
+        let text = document(&[suite(&all), invalid(hostile, hostile)]);
+        let is_bad =
+            |c: char| c != '\n' && (c.is_control() || matches!(c, '\u{202e}' | '\u{fffe}'));
+        assert!(!text.contains(is_bad), "{text:?}");
+        assert!(!text.contains("]]>") && !text.contains("<b>"), "{text}");
+        let rest: String = text.split("&amp;").collect();
+        let rest = ["&lt;", "&gt;", "&quot;"]
+            .iter()
+            .fold(rest, |rest, entity| rest.replace(entity, ""));
+        assert!(!rest.contains('&'), "{rest}");
     }
 
     #[test]

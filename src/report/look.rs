@@ -16,6 +16,8 @@ pub enum Color {
     Good,
     Doubtful,
     Bad,
+    /// Worth knowing, and nobody's fault.
+    Calm,
 }
 
 impl Look {
@@ -24,6 +26,7 @@ impl Look {
             Color::Good => "32",
             Color::Doubtful => "33",
             Color::Bad => "31",
+            Color::Calm => "36",
         };
         match self.color {
             true => format!("\u{1b}[{code}m{words}\u{1b}[0m"),

@@ -37,6 +37,57 @@ pub fn case(name: &str, load: Option<LoadRecord>) -> CaseResult {
     }
 }
 
+/// A case of two workers in which exclusion came out so, at servers that were seen.
+pub fn lock_case(name: &str, exclusion: Kept) -> CaseResult {
+    let mut case = case(name, None);
+    case.notes.workers = vec!["a".to_owned(), "b".to_owned()];
+    case.judgement.lock_servers_seen = true;
+    case.judgement.promises = BTreeMap::from([(Promise::Exclusion, exclusion)]);
+    case
+}
+
+/// A break that is about no write.
+pub fn violation(kind: ViolationKind) -> Violation {
+    Violation {
+        kind,
+        key: "account-42".to_owned(),
+        row: 0,
+        against: None,
+        at_ns: 2_000_000_000,
+        workers: vec!["b".to_owned(), "a".to_owned()],
+        detail: "b was granted it while a held it".to_owned(),
+        excuse: None,
+    }
+}
+
+pub fn excused(kind: ViolationKind, text: &str) -> Violation {
+    let excuse = Excuse {
+        fault: Some(1),
+        text: text.to_owned(),
+    };
+    Violation {
+        excuse: Some(excuse),
+        ..violation(kind)
+    }
+}
+
+pub fn fault(stage: FaultStage, target: &str) -> FaultRow {
+    FaultRow {
+        at_ns: 1,
+        id: 1,
+        fault: FaultKind::Pause,
+        target: target.to_owned(),
+        alias: None,
+        stage,
+        detail: target.to_owned(),
+        longer_than_ms: None,
+        for_ms: None,
+        clock: None,
+        by_ms: None,
+        ppm: None,
+    }
+}
+
 /// A case that took so many contenders, one step after the other; with more of
 /// them, everybody waits longer, by the pace of the lock.
 pub fn contended(name: &str, contenders: &[u32], pace: f64) -> CaseResult {

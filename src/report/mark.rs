@@ -1,5 +1,6 @@
+use super::lock;
 use super::markup::element;
-use crate::model::Outcome;
+use crate::model::{CaseVerdict, Outcome};
 
 /// How an outcome stands on a page: with a sign and words, so that no colour says
 /// anything alone.
@@ -24,6 +25,24 @@ impl Mark {
             class,
             sign,
             words: outcome.to_string(),
+        }
+    }
+
+    /// Not offering something is not as bad as not knowing.
+    pub fn of_verdict(verdict: &CaseVerdict) -> Mark {
+        Mark::of_part(verdict, verdict.outcome)
+    }
+
+    /// The same of one of its findings.
+    pub fn of_part(verdict: &CaseVerdict, outcome: Outcome) -> Mark {
+        let is_calm = outcome == Outcome::Inconclusive && lock::is_only_not_offered(verdict);
+        match is_calm {
+            true => Mark {
+                class: "calm",
+                words: "not offered".to_owned(),
+                ..Mark::of(outcome)
+            },
+            false => Mark::of(outcome),
         }
     }
 

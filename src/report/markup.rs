@@ -1,6 +1,7 @@
 //! Text as it may stand in other text: in XML and HTML, in an element or an attribute;
 //! in Markdown, in a cell of a table.
 
+use super::shown;
 use std::fmt::{Display, Write};
 
 /// Names and values of attributes; one without a value is left out.
@@ -38,8 +39,9 @@ pub fn short(value: f64) -> String {
     }
 }
 
-/// What XML forbids is left out: names come from files.
+/// Nothing that a name holds is markup, and nothing of it is unseen. Lines and tabs stay.
 pub fn escaped(words: &str) -> String {
+    let words = shown::lines(words);
     let mut text = String::with_capacity(words.len());
     for c in words.chars() {
         match c {
@@ -47,27 +49,39 @@ pub fn escaped(words: &str) -> String {
             '<' => text += "&lt;",
             '>' => text += "&gt;",
             '"' => text += "&quot;",
-            '\n' | '\t' => text.push(c),
-            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => {}
             c => text.push(c),
         }
     }
     text
 }
 
-/// Nothing that a name holds ends a cell or starts markup.
+/// Markdown: nothing that a name holds ends a cell, starts markup or becomes a link.
 pub fn cell(words: &str) -> String {
+    let words = shown::line(words);
     let mut text = String::with_capacity(words.len());
-    for c in words.chars() {
+    for (at, c) in words.char_indices() {
+        // GitHub makes links of these without being asked.
+        let is_a_link = match c {
+            ':' => words[at..].starts_with("://"),
+            '.' => words.as_bytes()[at.saturating_sub(3)..at].eq_ignore_ascii_case(b"www"),
+            _ => false,
+        };
         match c {
-            '\n' | '\r' => text.push(' '),
-            '|' | '\\' | '*' | '_' | '`' | '[' | ']' => text.extend(['\\', c]),
+            '|' | '\\' | '*' | '_' | '`' | '[' | ']' | '~' | '$' => text.extend(['\\', c]),
+            '&' => text += "&amp;",
             '<' => text += "&lt;",
             '>' => text += "&gt;",
+            c if is_a_link => text.extend(['\\', c]),
             c => text.push(c),
         }
     }
     text
+}
+
+/// Markdown: words between backticks, also in a cell of a table.
+pub fn code(words: &str) -> String {
+    let words = shown::line(words).replace('`', "'").replace('|', "\\|");
+    format!("`{words}`")
 }
 
 #[cfg(test)]
@@ -80,6 +94,24 @@ mod tests {
             [1.0, 1.25, -0.01, 0.06].map(short),
             ["1", "1.2", "0", "0.1"]
         );
+    }
+
+    #[test]
+    fn unseen_characters_are_written_out_in_markup_and_in_markdown() {
+        let text = "]]>\u{1b}[31m\u{202e}\u{ffff}\u{85}\n\tx";
+        let shown = "]]&gt;\\x1b[31m\\u{202e}\\u{ffff}\\u{85}\n\tx";
+        assert_eq!(escaped(text), shown);
+        let in_a_cell = r"\]\]&gt;\\x1b\[31m\\u{202e}\\u{ffff}\\u{85}\\n\\tx";
+        assert_eq!(cell(text), in_a_cell);
+    }
+
+    #[test]
+    fn nothing_in_a_cell_of_markdown_is_markup_or_a_link() {
+        let text = "a|b [x](http://evil) WWW.evil <b> &lt; `c` *d* ~~e~~ $f$";
+        let shown =
+            r"a\|b \[x\](http\://evil) WWW\.evil &lt;b&gt; &amp;lt; \`c\` \*d\* \~\~e\~\~ \$f\$";
+        assert_eq!(cell(text), shown);
+        assert_eq!(code("a`|\n# b"), r"`a'\|\n# b`");
     }
 
     #[test]

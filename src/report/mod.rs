@@ -8,14 +8,16 @@ pub mod index;
 pub mod json;
 pub mod junit;
 pub mod load;
+mod lock;
 pub mod look;
 #[cfg(test)]
 mod made_up;
 mod mark;
-mod markup;
+pub mod markup;
 pub mod plot;
 pub mod recorded;
 pub mod schema;
+pub mod shown;
 pub mod summary;
 pub mod tally;
 pub mod terminal;

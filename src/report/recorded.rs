@@ -2,7 +2,8 @@
 //! is not there is not taken for nothing.
 
 use super::json::SCHEMA_VERSION;
-use crate::model::Outcome;
+use super::shown;
+use crate::model::{LockOutcome, Outcome};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -44,6 +45,9 @@ pub struct ScenarioName {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Case {
     pub verdict: Outcome,
+    /// Absent in results of earlier programs.
+    #[serde(default)]
+    pub lock: Option<LockOutcome>,
     #[serde(default)]
     pub fence: Option<String>,
     #[serde(default)]
@@ -53,6 +57,10 @@ pub struct Case {
     /// Only of cases in which they are the same in every good run.
     #[serde(default)]
     pub violations: Option<BTreeMap<String, u64>>,
+    #[serde(default)]
+    pub excused: Option<BTreeMap<String, u64>>,
+    #[serde(default)]
+    pub promises: Option<BTreeMap<String, String>>,
     #[serde(default)]
     pub counts: Option<BTreeMap<String, u64>>,
     #[serde(default)]
@@ -76,6 +84,16 @@ pub struct Finding {
 pub struct Evidence {
     #[serde(default)]
     pub violations: Option<Vec<Violation>>,
+    #[serde(default)]
+    pub excused: Option<Vec<Violation>>,
+    #[serde(default)]
+    pub promises: Option<BTreeMap<String, Became>>,
+}
+
+/// What became of a promise.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Became {
+    pub outcome: String,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -107,7 +125,7 @@ pub enum NotAResult {
 pub fn read(bytes: &[u8]) -> Result<Recorded, NotAResult> {
     let not_json = |error: serde_json::Error| match error.is_eof() {
         true => NotAResult::Truncated { line: error.line() },
-        false => NotAResult::NotJson(error.to_string()),
+        false => NotAResult::NotJson(shown::line(&error.to_string()).into_owned()),
     };
     let whole: Value = serde_json::from_slice(bytes).map_err(not_json)?;
     match whole.get("schema_version") {
@@ -122,7 +140,9 @@ pub fn read(bytes: &[u8]) -> Result<Recorded, NotAResult> {
     }
     // From the bytes once more, because only these have lines to point to.
     let recorded = serde_json::from_slice(bytes);
-    let recorded = recorded.map_err(|error| NotAResult::Broken(error.to_string()))?;
+    // An error quotes what it cannot read.
+    let broken = |error: serde_json::Error| shown::line(&error.to_string()).into_owned();
+    let recorded = recorded.map_err(|error| NotAResult::Broken(broken(error)))?;
     Ok(Recorded { whole, ..recorded })
 }
 
@@ -133,12 +153,36 @@ impl Recorded {
         if let Some(counted) = &self.stable.cases.get(case)?.violations {
             return Some((counted.clone(), true));
         }
-        let mut by_kind = BTreeMap::new();
-        for violation in self.evidence.get(case)?.violations.as_ref()? {
-            *by_kind.entry(violation.kind.clone()).or_default() += 1;
-        }
-        Some((by_kind, false))
+        let listed = self.evidence.get(case)?.violations.as_ref()?;
+        Some((by_kind(listed), false))
     }
+
+    /// The same of breaks that a proven fault excuses.
+    pub fn excused(&self, case: &str) -> Option<(BTreeMap<String, u64>, bool)> {
+        if let Some(counted) = &self.stable.cases.get(case)?.excused {
+            return Some((counted.clone(), true));
+        }
+        let listed = self.evidence.get(case)?.excused.as_ref()?;
+        Some((by_kind(listed), false))
+    }
+
+    /// What became of each promise of the lock, and whether that is the same in every good run.
+    pub fn promises(&self, case: &str) -> Option<(BTreeMap<String, String>, bool)> {
+        if let Some(kept) = &self.stable.cases.get(case)?.promises {
+            return Some((kept.clone(), true));
+        }
+        let became = self.evidence.get(case)?.promises.as_ref()?.iter();
+        let became = became.map(|(promise, became)| (promise.clone(), became.outcome.clone()));
+        Some((became.collect(), false))
+    }
+}
+
+fn by_kind(violations: &[Violation]) -> BTreeMap<String, u64> {
+    let mut by_kind = BTreeMap::new();
+    for violation in violations {
+        *by_kind.entry(violation.kind.clone()).or_default() += 1;
+    }
+    by_kind
 }
 
 #[cfg(test)]

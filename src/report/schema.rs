@@ -2,7 +2,10 @@
 //! program may add fields, so none of it is closed.
 
 use super::json::SCHEMA_VERSION;
-use crate::model::{Counts, FaultKind, FaultStage, Fence, Outcome, ViolationKind};
+use crate::model::{
+    ClockName, Counts, FaultKind, FaultStage, Fence, Kept, LockOutcome, Outcome, Promise,
+    ViolationKind,
+};
 use serde_json::{Value, json};
 
 pub fn schema() -> Value {
@@ -26,6 +29,9 @@ pub fn schema() -> Value {
             "evidence": evidence(),
             "measurements": measurements(),
             "outcome": { "enum": [Outcome::AsExpected, Outcome::NotAsExpected, Outcome::Inconclusive] },
+            "lock": { "enum": LockOutcome::ALL },
+            "kept": { "enum": kept() },
+            "violation": violation(),
             "violation_kind": { "enum": ViolationKind::ALL },
             "fault": { "enum": FaultKind::ALL },
             "stage": { "enum": FaultStage::ALL },
@@ -64,9 +70,12 @@ fn case() -> Value {
         "properties": {
             "fence": { "enum": Fence::ALL },
             "verdict": { "$ref": "#/$defs/outcome" },
+            "lock": { "$ref": "#/$defs/lock" },
             "findings": { "type": "array", "items": { "$ref": "#/$defs/finding" } },
             "doubts": { "type": "array", "items": { "type": "string" } },
             "violations": by_kind(),
+            "excused": by_kind(),
+            "promises": by_promise(&json!({ "$ref": "#/$defs/kept" })),
             "counts": { "$ref": "#/$defs/counts" },
             "explanation": { "type": "array", "items": {
                 "type": "object",
@@ -122,17 +131,18 @@ fn evidence() -> Value {
         "properties": {
             "findings": { "type": "object", "additionalProperties": { "type": "string" } },
             "counts": { "$ref": "#/$defs/counts" },
-            "violations": { "type": "array", "items": {
+            "violations": { "type": "array", "items": { "$ref": "#/$defs/violation" } },
+            "excused": { "type": "array", "items": { "$ref": "#/$defs/violation" } },
+            "promises": by_promise(&json!({
                 "type": "object",
-                "required": ["kind", "key", "row", "detail"],
+                "required": ["outcome"],
                 "properties": {
-                    "kind": { "$ref": "#/$defs/violation_kind" },
-                    "key": { "type": "string" },
-                    "row": { "$ref": "#/$defs/count" },
-                    "against": { "$ref": "#/$defs/count" },
-                    "detail": { "type": "string" }
+                    "outcome": { "$ref": "#/$defs/kept" },
+                    "reason": { "type": "string" }
                 }
-            } },
+            })),
+            "lock_servers_seen": { "type": "boolean" },
+            "lacks": { "type": "array", "items": { "type": "string" } },
             "overlaps": { "type": "array", "items": {
                 "type": "object",
                 "required": ["key", "first", "second", "from_ns", "to_ns", "definite"],
@@ -150,6 +160,7 @@ fn evidence() -> Value {
                 "required": ["row", "steps"],
                 "properties": {
                     "row": { "$ref": "#/$defs/count" },
+                    "title": { "type": "string" },
                     "steps": { "type": "array", "items": {
                         "type": "object",
                         "required": ["at_ms", "what"],
@@ -171,7 +182,10 @@ fn evidence() -> Value {
                     "stage": { "$ref": "#/$defs/stage" },
                     "detail": { "type": "string" },
                     "longer_than_ms": { "$ref": "#/$defs/count" },
-                    "for_ms": { "$ref": "#/$defs/count" }
+                    "for_ms": { "$ref": "#/$defs/count" },
+                    "clock": { "enum": ClockName::ALL },
+                    "by_ms": { "type": "integer" },
+                    "ppm": { "type": "integer" }
                 }
             } },
             "started_ns": { "$ref": "#/$defs/count" }
@@ -198,7 +212,51 @@ fn measurements() -> Value {
     })
 }
 
-/// The names of what is always counted.
+/// A broken rule; where no write broke it, its row is 0.
+fn violation() -> Value {
+    json!({
+        "type": "object",
+        "required": ["kind", "key", "row", "detail"],
+        "properties": {
+            "kind": { "$ref": "#/$defs/violation_kind" },
+            "key": { "type": "string" },
+            "row": { "$ref": "#/$defs/count" },
+            "against": { "$ref": "#/$defs/count" },
+            "at_ns": { "$ref": "#/$defs/count" },
+            "workers": { "type": "array", "items": { "type": "string" } },
+            "detail": { "type": "string" },
+            "excuse": {
+                "type": "object",
+                "required": ["text"],
+                "properties": {
+                    "fault": { "$ref": "#/$defs/count" },
+                    "text": { "type": "string" }
+                }
+            }
+        }
+    })
+}
+
+/// Something about each promise of a lock, as far as there is anything to say.
+fn by_promise(about: &Value) -> Value {
+    let promises = Promise::ALL.map(|promise| (promise.name().to_owned(), about.clone()));
+    json!({ "type": "object", "properties": Value::Object(promises.into_iter().collect()) })
+}
+
+/// What can become of a promise.
+fn kept() -> [&'static str; 6] {
+    let all = [
+        Kept::Kept,
+        Kept::Broken,
+        Kept::Excused,
+        Kept::NotTested,
+        Kept::NotChecked(String::new()),
+        Kept::NotOffered,
+    ];
+    all.map(|kept| kept.word())
+}
+
+/// The names of what every program has counted.
 fn counts() -> Vec<String> {
     let counts = json!(Counts::default());
     let names = counts
@@ -206,6 +264,9 @@ fn counts() -> Vec<String> {
         .into_iter()
         .flatten()
         .map(|(name, _)| name.clone());
-    // Of what may have overlapped only the evidence tells.
-    names.filter(|name| name != "possible_overlaps").collect()
+    // What may have overlapped is in the evidence alone, and the others came later.
+    let not_always = ["possible_overlaps", "contended", "excused"];
+    names
+        .filter(|name| !not_always.contains(&name.as_str()))
+        .collect()
 }

@@ -1,9 +1,10 @@
 //! What all runs of one command came to, as Markdown for the page of a CI job.
 
 use super::mark::Mark;
-use super::markup::cell;
+use super::markup::{cell, code};
 use super::terminal::case_text;
-use crate::model::{Outcome, RunRecord};
+use super::{lock, shown};
+use crate::model::{LockOutcome, Outcome, RunRecord};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -26,6 +27,8 @@ struct Told {
     /// Of all its runs together.
     cases: usize,
     cases_as_expected: usize,
+    /// What became of the lock, in how many cases.
+    locks: BTreeMap<LockOutcome, u32>,
     /// The first of the worst runs; empty where none began.
     folder: String,
     worst: Option<Outcome>,
@@ -40,6 +43,9 @@ impl Summary {
         told.cases += run.cases.len() + run.unfinished.len();
         let outcomes = run.cases.iter().map(|case| case.verdict.outcome);
         told.cases_as_expected += outcomes.filter(|one| *one == Outcome::AsExpected).count();
+        for outcome in run.cases.iter().filter_map(lock::outcome) {
+            *told.locks.entry(outcome).or_default() += 1;
+        }
         if told.worst.is_none_or(|worst| verdict < worst) {
             told.worst = Some(verdict);
             told.folder = run.folder.display().to_string();
@@ -67,17 +73,18 @@ impl Summary {
         for error in errors {
             let _ = writeln!(text, "\n{}", quoted(error));
         }
-        text += "\n| scenario | verdict | cases as expected | files |\n|---|---|--:|---|\n";
+        text +=
+            "\n| scenario | verdict | cases as expected | lock | files |\n|---|---|--:|---|---|\n";
         for (scenario, told) in &self.scenarios {
             let files = match told.folder.is_empty() {
                 true => "it never began".to_owned(),
-                false => format!("`{}`", told.folder.replace('`', "'")),
+                false => code(&told.folder),
             };
             let (good, all, verdict) = (told.cases_as_expected, told.cases, told.verdict());
-            let scenario = cell(scenario);
+            let (scenario, lock) = (cell(scenario), told.lock());
             let _ = writeln!(
                 text,
-                "| {scenario} | {verdict} | {good} of {all} | {files} |"
+                "| {scenario} | {verdict} | {good} of {all} | {lock} | {files} |"
             );
         }
         let bad = self.scenarios.values().flat_map(|told| &told.explanations);
@@ -139,6 +146,18 @@ impl Told {
         });
         outcomes.collect::<Vec<_>>().join(", ")
     }
+
+    /// What became of the lock, the worst first, with in how many cases.
+    fn lock(&self) -> String {
+        let outcomes = self.locks.iter().map(|(outcome, cases)| {
+            let word = lock::word(*outcome);
+            match outcome {
+                LockOutcome::Broken => format!("**{word} {cases}**"),
+                _ => format!("{word} {cases}"),
+            }
+        });
+        outcomes.collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Every case that is not as expected, in the words of the final screen.
@@ -147,17 +166,14 @@ fn explanation(run: &RunRecord) -> String {
     let bad = bad.filter(|case| case.verdict.outcome != Outcome::AsExpected);
     let unfinished = run.unfinished.iter();
     let unfinished = unfinished.map(|case| match run.began() {
-        true => format!("{case}: did not finish"),
-        false => format!("{case}: never began"),
+        true => format!("{}: did not finish", shown::line(case)),
+        false => format!("{}: never began", shown::line(case)),
     });
     let told: Vec<String> = bad.map(case_text).chain(unfinished).collect();
     let mut text = format!("### {}: {}\n\n", cell(&run.scenario), run.verdict());
-    let conditions = run
-        .settings
-        .iter()
-        .map(|setting| format!("`{}`", setting.replace('`', "'")));
+    let conditions = run.settings.iter().map(|setting| code(setting));
     let mutant = run.mutant.iter();
-    let mutant = mutant.map(|mutant| format!("the defect `{mutant}` switched on"));
+    let mutant = mutant.map(|mutant| format!("the defect {} switched on", code(mutant)));
     let conditions: Vec<String> = conditions.chain(mutant).collect();
     if !conditions.is_empty() {
         let _ = writeln!(text, "With {}.\n", conditions.join(", "));
@@ -168,7 +184,7 @@ fn explanation(run: &RunRecord) -> String {
 
 /// A block in which nothing is markup, cut where it is endless.
 fn quoted(words: &str) -> String {
-    let words = words.replace("```", "'''");
+    let words = shown::lines(words).replace("```", "'''");
     let end = (0..=MOST_BYTES_OF_A_RUN.min(words.len()))
         .rev()
         .find(|end| words.is_char_boundary(*end))
@@ -180,8 +196,8 @@ fn quoted(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Finding, Found};
-    use crate::report::made_up::{case, run};
+    use crate::model::{Doubt, DoubtReason, Finding, Found, Kept};
+    use crate::report::made_up::{case, lock_case, run};
 
     fn bad(scenario: &str) -> RunRecord {
         let mut bad = case("fenced", None);
@@ -206,8 +222,8 @@ mod tests {
         let page = summary.page(&[], "", &["### and more\n".to_owned()]);
         let expected = [
             "## fencepost: not as expected\n\n1 of 2 scenarios as expected, 1 not as expected.\n",
-            "| contention | ✓ as expected | 1 of 1 | `results/contention/1` |",
-            "| pause\\|gt | ✗ not as expected | 1 of 2 | `results/contention/1` |",
+            "| contention | ✓ as expected | 1 of 1 |  | `results/contention/1` |",
+            "| pause\\|gt | ✗ not as expected | 1 of 2 |  | `results/contention/1` |",
             "### pause\\|gt: not as expected\n",
             "violations 3 where 0 was expected",
             "### and more\n",
@@ -231,6 +247,50 @@ mod tests {
         summary.add(&bad("pause"));
         let words = "## fencepost: not as expected, and 1 differs from the baseline";
         assert_eq!(heading(&summary).as_deref(), Some(words));
+    }
+
+    #[test]
+    fn what_became_of_the_lock_has_a_column() {
+        let mut summary = Summary::default();
+        let cases = [Kept::Kept, Kept::Broken, Kept::NotTested, Kept::Kept];
+        let cases = cases.map(|kept| lock_case("a", kept));
+        summary.add(&run(cases.into()));
+        let page = summary.page(&[], "", &[]);
+        let row = "| ✓ as expected | 4 of 4 | **broken 1**, not tested 1, kept 2 |";
+        assert!(page.contains(row), "{page}");
+    }
+
+    #[test]
+    fn nothing_out_of_a_record_is_markdown_or_moves_a_cursor() {
+        let hostile = "a\u{1b}[2J\u{202e}|`x`\n\n# <b> ```\r";
+        let mut bad = bad(hostile);
+        bad.settings = vec![hostile.to_owned()];
+        bad.mutant = Some(hostile.to_owned());
+        bad.unfinished = vec![hostile.to_owned()];
+        bad.folder = hostile.into();
+        bad.cases[1].name = hostile.to_owned();
+        bad.cases[1].verdict.doubts = vec![Doubt::new(DoubtReason::Gap, hostile)];
+        bad.cases[1].verdict.findings[0].what = hostile.to_owned();
+        let mut summary = Summary::default();
+        summary.add(&bad);
+        let page = summary.page(&[hostile.to_owned()], "", &[]);
+        let is_unseen = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(!page.contains(is_unseen), "{page:?}");
+        assert_eq!(page.matches("```").count(), 4, "two blocks\n{page}");
+        let mut in_a_block = false;
+        for line in page.lines() {
+            in_a_block ^= line.starts_with("```");
+            // What stands between backticks is not markup.
+            let mut outside = line.replace("\\`", "");
+            if !in_a_block {
+                outside = outside.split('`').step_by(2).collect();
+            }
+            let is_markup = outside.starts_with("# ") || outside.contains("<b>");
+            assert!(in_a_block || !is_markup, "{line}\n{page}");
+        }
+        let row = page.lines().find(|line| line.starts_with("| a"));
+        let row = row.expect("a row").replace("\\|", "");
+        assert_eq!(row.matches('|').count(), 6, "{row}");
     }
 
     #[test]
@@ -260,7 +320,7 @@ mod tests {
         );
         assert!(page.contains("```\nDocker is '''gone\n```"), "{page}");
         assert!(
-            page.contains("| ? inconclusive | 0 of 1 | it never began |"),
+            page.contains("| ? inconclusive | 0 of 1 |  | it never began |"),
             "{page}"
         );
         assert_eq!(summary.worst_runs().count(), 0);
@@ -270,7 +330,10 @@ mod tests {
     fn the_page_is_bounded() {
         let mut summary = Summary::default();
         let mut long = bad("long");
-        long.cases[1].verdict.doubts = vec!["é".repeat(MOST_BYTES_OF_A_RUN)];
+        long.cases[1].verdict.doubts = vec![Doubt::new(
+            DoubtReason::Gap,
+            "é".repeat(MOST_BYTES_OF_A_RUN),
+        )];
         summary.add(&long);
         let page = summary.page(&[], "", &["x".repeat(MOST_BYTES)]);
         assert!(page.len() < 2 * MOST_BYTES_OF_A_RUN, "{}", page.len());

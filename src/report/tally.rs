@@ -1,6 +1,7 @@
 //! What many runs came to: how often each case had which outcome, and what
 //! that says about runs to come.
 
+use super::shown;
 use crate::model::{Outcome, RunRecord};
 use serde::{Serialize, Serializer};
 use serde_json::json;
@@ -50,7 +51,10 @@ impl Tally {
 
     /// A line for each case, and at the end once more those that flap.
     pub fn table(&self) -> String {
-        let title = |(scenario, case): &(String, String)| format!("{scenario} {case}:");
+        let title = |(scenario, case): &(String, String)| {
+            let name = format!("{scenario} {case}:");
+            shown::line(&name).into_owned()
+        };
         let widths = self.cases.keys().map(|name| title(name).chars().count());
         let width = widths.max().unwrap_or(0);
         let mut text = String::new();

@@ -40,6 +40,8 @@ type WriteReply = Result<Answer, TokenMissing>;
 enum Command {
     Write(WriteRequest, oneshot::Sender<WriteReply>),
     Get(String, oneshot::Sender<Option<Stored>>),
+    #[cfg(debug_assertions)]
+    LogWasRead,
     Stop,
 }
 
@@ -52,6 +54,12 @@ enum Pending {
 impl Committer {
     pub async fn write(&self, request: WriteRequest) -> Result<WriteReply, Unanswered> {
         self.ask(|reply| Command::Write(request, reply)).await
+    }
+
+    /// For [`Mutant::LoseKey`]. Where the thread is gone, nobody reads values either.
+    #[cfg(debug_assertions)]
+    pub fn log_was_read(&self) {
+        let _ = self.commands.try_send(Command::LogWasRead);
     }
 
     pub async fn get(&self, key: String) -> Result<Option<Stored>, Unanswered> {
@@ -139,6 +147,8 @@ fn run(
                     pending.push(Pending::Write(answer, reply));
                 }
                 Command::Get(key, reply) => pending.push(Pending::Get(state.get(&key), reply)),
+                #[cfg(debug_assertions)]
+                Command::LogWasRead => state.log_was_read(),
                 Command::Stop => stopping = true,
             }
             if stopping || !batch.has_room() || pending.len() >= MAX_BATCH_COMMANDS {

@@ -166,6 +166,8 @@ async fn log(
             .map_err(unreadable)?;
         return Ok(([jsonl], body).into_response());
     }
+    #[cfg(debug_assertions)]
+    app.committer.log_was_read();
     let bytes = durable.borrow().bytes;
     let body = log_stream::snapshot(&app.log_path, bytes)
         .await

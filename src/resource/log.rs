@@ -252,6 +252,7 @@ mod tests {
             seen: Some(crate::model::FencingToken(u64::MAX)),
             owner: Some("\t".repeat(super::super::MAX_OWNER_BYTES)),
             based_on: Some(u64::MAX),
+            body: Some(crate::model::BodyHash(u64::MAX)),
             value: Some(RowValue::from_bytes(value)),
         }
     }

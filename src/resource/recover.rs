@@ -107,6 +107,7 @@ mod tests {
             seen: None,
             owner: None,
             based_on: None,
+            body: None,
             value: Some(RowValue::Text(value.into())),
         }
     }

@@ -1,8 +1,8 @@
 //! The decision itself, without I/O: may this write happen?
 
 #[cfg(debug_assertions)]
-use super::mutant::{self, Mutant};
-use crate::model::{Fence, FencingToken, LogRow, RowOutcome, RowValue};
+use super::mutant::{self, Mutant, Scene};
+use crate::model::{BodyHash, Fence, FencingToken, LogRow, RowOutcome, RowValue};
 use bytes::Bytes;
 use std::collections::HashMap;
 
@@ -15,6 +15,9 @@ pub(super) struct State {
     position: u64,
     #[cfg(debug_assertions)]
     mutant: Option<Mutant>,
+    /// The key that [`Mutant::LoseKey`] has lost.
+    #[cfg(debug_assertions)]
+    lost: Option<String>,
 }
 
 pub(super) struct WriteRequest {
@@ -89,6 +92,7 @@ struct Entry {
 
 struct Highest {
     pair: Pair,
+    owner: Option<String>,
     body: Bytes,
     position: u64,
 }
@@ -101,6 +105,8 @@ impl State {
             position: 0,
             #[cfg(debug_assertions)]
             mutant: None,
+            #[cfg(debug_assertions)]
+            lost: None,
         }
     }
 
@@ -123,7 +129,14 @@ impl State {
         let seen = highest.map(|highest| highest.pair.token);
         let ruling = self.rule(&write, highest)?;
         #[cfg(debug_assertions)]
-        let ruling = mutant::bend(self.mutant, ruling);
+        let ruling = {
+            let scene = Scene {
+                write: &write,
+                highest: highest.map(|highest| (highest.pair, highest.position)),
+                position: self.position,
+            };
+            mutant::bend(self.mutant, ruling, &scene)
+        };
 
         self.position += 1;
         let position = self.position;
@@ -137,12 +150,15 @@ impl State {
             seen,
             owner: write.owner,
             based_on: write.based_on,
+            body: Some(BodyHash::of(&write.body)),
             value: None,
         };
         let answer = match ruling {
             Ruling::Apply => {
                 row.value = Some(RowValue::from_bytes(&write.body));
                 self.apply(&row, write.body);
+                #[cfg(debug_assertions)]
+                let position = mutant::name(self.mutant, position);
                 Answer::Accepted {
                     position,
                     max_fence: seen.max(row.token),
@@ -180,7 +196,19 @@ impl State {
         }
     }
 
+    /// For [`Mutant::LoseKey`]: somebody has read the whole log.
+    #[cfg(debug_assertions)]
+    pub fn log_was_read(&mut self) {
+        if self.mutant == Some(Mutant::LoseKey) {
+            self.lost = self.keys.keys().min().cloned();
+        }
+    }
+
     pub fn get(&self, key: &str) -> Option<Stored> {
+        #[cfg(debug_assertions)]
+        if self.lost.as_deref() == Some(key) {
+            return None;
+        }
         self.keys.get(key).map(|entry| Stored {
             value: RowValue::from_bytes(&entry.value),
             max_fence: entry.highest.as_ref().map(|highest| highest.pair.token),
@@ -203,9 +231,11 @@ impl State {
         Ok(match highest {
             None => Ruling::Apply,
             Some(highest) if got > highest.pair => Ruling::Apply,
-            Some(highest) if got == highest.pair && write.body == highest.body => Ruling::Repeat {
-                position: highest.position,
-            },
+            Some(highest) if got == highest.pair && highest.is_repeated_by(write) => {
+                Ruling::Repeat {
+                    position: highest.position,
+                }
+            }
             Some(highest) => Ruling::Refuse {
                 seen: highest.pair,
                 got,
@@ -221,6 +251,7 @@ impl State {
                 token,
                 seq: row.token_seq,
             },
+            owner: row.owner.clone(),
             body: body.clone(),
             position,
         });
@@ -234,6 +265,14 @@ impl State {
             highest,
         };
         self.keys.insert(row.key.clone(), entry);
+    }
+}
+
+impl Highest {
+    /// A stranger who sends the same bytes is told the truth: the write that
+    /// stands is not theirs.
+    fn is_repeated_by(&self, write: &WriteRequest) -> bool {
+        write.owner == self.owner && write.body == self.body
     }
 }
 
@@ -300,6 +339,33 @@ mod tests {
         assert_eq!(first.answer, again.answer);
         assert_eq!((again.row.seq, again.row.value), (2, None));
         assert_eq!(state.get("k").unwrap().position, 1);
+    }
+
+    #[test]
+    fn the_latest_write_by_another_owner_is_refused() {
+        let by = |owner: Option<&str>| WriteRequest {
+            owner: owner.map(str::to_owned),
+            ..write(Some(5), 0, "a")
+        };
+        let mut first = State::new(Fence::On);
+        let accepted = first.decide(by(Some("x")), 0).unwrap();
+        let mut replayed = State::new(Fence::On);
+        replayed.replay(accepted.row);
+        for state in [&mut first, &mut replayed] {
+            let pair = Pair {
+                token: FencingToken(5),
+                seq: 0,
+            };
+            for stranger in [Some("y"), None] {
+                let refused = state.decide(by(stranger), 0).unwrap();
+                assert_eq!(refused.row.outcome, RowOutcome::Rejected);
+                let (seen, got) = (pair, pair);
+                assert_eq!(refused.answer, Answer::Rejected { seen, got });
+            }
+            let again = state.decide(by(Some("x")), 0).unwrap();
+            assert_eq!(again.row.outcome, RowOutcome::Duplicate);
+            assert_eq!(again.answer, accepted.answer);
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use super::drive::GateKey;
 use super::seen::Seen;
-use crate::fault::{Nemesis, NodeEvent};
+use crate::fault::{Nemesis, NodeEvent, NotProven};
 use crate::scenario::timeline::Act;
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, try_join_all};
@@ -22,7 +22,7 @@ pub enum Told {
     /// Every act of an entry has begun, so a gate it held may open.
     Begun { gate: Option<GateKey> },
     /// Why a fault is not proven. The entry goes no further.
-    Unproven(String),
+    Unproven(NotProven),
     /// The last thing that an entry tells.
     Over,
 }
@@ -75,7 +75,7 @@ impl Actor {
         rounds: &[Vec<Act>],
         until: Option<Instant>,
         begun: &Begun,
-    ) -> Result<(), String> {
+    ) -> Result<(), NotProven> {
         let is_over = || until.is_some_and(|until| Instant::now() >= until);
         for (number, acts) in rounds.iter().enumerate() {
             let is_last = number + 1 == rounds.len();
@@ -102,7 +102,7 @@ impl Actor {
         &'a self,
         act: &'a Act,
         begun: Option<&'a Begun>,
-    ) -> BoxFuture<'a, Result<(), String>> {
+    ) -> BoxFuture<'a, Result<(), NotProven>> {
         async move {
             match act {
                 Act::Inject { fault, lasting } => {
@@ -150,7 +150,7 @@ impl Actor {
         .boxed()
     }
 
-    async fn heal(&self, entry: &str) -> Result<(), String> {
+    async fn heal(&self, entry: &str) -> Result<(), NotProven> {
         let its = self.entries.of(entry);
         // What is just being injected is healed as soon as it is proven.
         drop(its.under_way.write().await);

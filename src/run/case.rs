@@ -13,7 +13,7 @@ use super::{RunError, RunFolder, RunRequest, stop_at};
 use crate::cluster::{Cluster, ClusterError, LastLines, Runtime};
 use crate::fault::Nemesis;
 use crate::fault::journal::Journal;
-use crate::model::{CaseNotes, CaseResult};
+use crate::model::{CaseNotes, CaseResult, Gap};
 use crate::progress::{Progress, Task};
 use crate::scenario::Case;
 use futures_util::future::join_all;
@@ -38,7 +38,7 @@ pub async fn run_case(
     if let Some(reason) = request.lacking(case, runtime) {
         let notes = CaseNotes {
             workers: nodes.worker_names(),
-            gaps: vec![format!("cannot be done here: {reason}")],
+            gaps: vec![format!("cannot be done here: {reason}").into()],
             never_played: true,
             ..CaseNotes::default()
         };
@@ -73,9 +73,9 @@ pub async fn run_case(
             observers,
         }) => {
             task.detail("collecting");
-            notes.gaps.extend(problems);
+            notes.gaps.extend(problems.into_iter().map(Gap::from));
             for unsaid in join_all(observers.into_iter().map(Observer::stop)).await {
-                notes.gaps.extend(unsaid);
+                notes.gaps.extend(unsaid.map(Gap::from));
             }
             let collecting = async {
                 if unanswered {
@@ -89,7 +89,7 @@ pub async fn run_case(
                 Err(error @ (RunError::Resource { .. } | RunError::Cluster(_)))
                     if !notes.gaps.is_empty() =>
                 {
-                    notes.gaps.push(error.to_string());
+                    notes.gaps.push(error.to_string().into());
                     Ok(notes)
                 }
                 collected => collected.map(|()| notes),
@@ -101,7 +101,9 @@ pub async fn run_case(
             save_logs(&nodes, &cluster, &evidence).await;
             let healed = match problems.is_empty() {
                 true => Ok(()),
-                false => Err(RunError::NotHealed(problems)),
+                false => Err(RunError::NotHealed(
+                    problems.into_iter().map(|it| it.text).collect(),
+                )),
             };
             both(Err(with_last_lines(error, &cluster).await), healed)
         }

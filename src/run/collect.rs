@@ -62,6 +62,7 @@ pub async fn ask_resource(
     };
     let log = client.log().await.map_err(failed("its log"))?;
     evidence.complete_log(&log)?;
+    notes.log_rows = Some(log.len() as u64);
     let rejections = client.stale_rejections().await;
     notes.stale_rejections_metric = Some(rejections.map_err(failed("its metrics"))?);
     notes.resource = Some(node.to_owned());

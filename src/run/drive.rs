@@ -8,8 +8,9 @@ use super::clock_desk::ClockQuestions;
 use super::evidence::Evidence;
 use super::seen::Seen;
 use super::workers::Workers;
-use crate::fault::Nemesis;
-use crate::model::{Event, EventKind, Gate, LogRow, RowOutcome, Step, format_duration};
+use crate::clock::raw_monotonic_ns;
+use crate::fault::{Nemesis, NotProven};
+use crate::model::{Event, EventKind, Gap, Gate, LogRow, RowOutcome, Step, format_duration};
 use crate::progress::Task;
 use crate::scenario::Setup;
 use crate::scenario::timeline::{Due, Timeline, What};
@@ -60,9 +61,11 @@ pub struct Drive<'a> {
 /// What a drive leaves to be done and said.
 pub struct Driven {
     /// Why the record is incomplete, where it is.
-    pub gaps: Vec<String>,
+    pub gaps: Vec<Gap>,
     /// Some write may still be under way.
     pub unanswered: bool,
+    /// When the last thing that is recorded of the workers had come in.
+    pub ended_ns: u64,
 }
 
 struct State {
@@ -80,7 +83,7 @@ struct State {
     not_ready: BTreeSet<String>,
     running: BTreeSet<String>,
     done: BTreeSet<String>,
-    gaps: Vec<String>,
+    gaps: Vec<Gap>,
     unanswered: bool,
 }
 
@@ -116,7 +119,7 @@ impl Drive<'_> {
                 () = tokio::time::sleep_until(give_up_at) => {
                     let limit = format_duration(self.setup.deadline);
                     let gap = format!("gave up after {limit}: {}", state.awaited());
-                    state.gaps.push(gap);
+                    state.gaps.push(gap.into());
                 }
                 Some(told) = state.told.recv() => self.told(&mut state, told).await,
                 Some(question) = self.clock_questions.next() => {
@@ -130,18 +133,20 @@ impl Drive<'_> {
             }
             self.evidence.check()?;
         }
+        let ended_ns = raw_monotonic_ns();
         // What is half done is waited for: healing comes next.
         state.acting.shutdown().await;
         if state.gaps.is_empty() {
             let never = state.timeline.awaited();
             let never = never
                 .iter()
-                .map(|trigger| format!("`{trigger}` never came"));
+                .map(|trigger| Gap::from(format!("`{trigger}` never came")));
             state.gaps.extend(never);
         }
         Ok(Driven {
             gaps: state.gaps,
             unanswered: state.unanswered,
+            ended_ns,
         })
     }
 
@@ -165,15 +170,18 @@ impl Drive<'_> {
                 worker,
                 line,
                 reason,
-            } => state.gaps.push(format!(
-                "worker {worker} printed a line that is no event ({reason}): {line}"
-            )),
+            } => {
+                let gap =
+                    format!("worker {worker} printed a line that is no event ({reason}): {line}");
+                state.gaps.push(gap.into());
+            }
             Happening::WorkerEnded { worker, stderr } => {
                 state.running.remove(&worker);
                 state.unanswered |= self.nemesis.ends(&worker);
                 if !state.done.contains(&worker) && !self.nemesis.ends(&worker) {
                     let gap = format!("worker {worker} ended before it was done: {stderr}");
-                    state.gaps.push(gap.trim_end_matches([' ', ':']).to_owned());
+                    let gap = gap.trim_end_matches([' ', ':']).to_owned();
+                    state.gaps.push(gap.into());
                 }
             }
             Happening::ServiceEnded { node, reason } => {
@@ -197,7 +205,7 @@ impl Drive<'_> {
                 let key = (worker.clone(), gate, round);
                 return self.event(state, &worker, "at_gate", Some(key)).await;
             }
-            EventKind::Ready => {
+            EventKind::Ready { .. } => {
                 state.not_ready.remove(&worker);
                 if state.not_ready.is_empty() {
                     self.start_the_free().await;
@@ -272,7 +280,10 @@ impl Drive<'_> {
         match told {
             Told::Event { source, event } => self.event(state, &source, event, None).await,
             // Going on would wait for events that this fault was to bring about.
-            Told::Unproven(reason) => state.gaps.push(format!("not proven: {reason}")),
+            Told::Unproven(NotProven { fault, text }) => state.gaps.push(Gap {
+                fault,
+                text: format!("not proven: {text}"),
+            }),
             Told::Begun { gate } => {
                 if let Some(gate) = gate
                     && let Some(hanging) = state.gates.get_mut(&gate)

@@ -109,7 +109,7 @@ impl Evidence {
         let (workers, load) = load.unzip();
         CaseNotes {
             workers: workers.unwrap_or_default(),
-            gaps: vec![why.clone()],
+            gaps: vec![why.clone().into()],
             load: load.map(|load| LoadRecord {
                 partial: Some(why),
                 ..load

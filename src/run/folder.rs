@@ -1,6 +1,7 @@
 //! The results folder of one run.
 
 use super::time_stamp::time_stamp;
+use crate::report::shown;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::fs;
@@ -30,7 +31,7 @@ pub enum FolderError {
     Journals { path: PathBuf, source: io::Error },
     #[error("cannot read {}: {source}", path.display())]
     Read { path: PathBuf, source: io::Error },
-    #[error("{}:{line}: this row is not what a run writes: {reason}", path.display())]
+    #[error("{}:{line}: this row is not what a run writes: {}", path.display(), shown::line(reason))]
     Row {
         path: PathBuf,
         line: usize,

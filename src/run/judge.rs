@@ -66,18 +66,20 @@ fn asked_for<'a>(scenario: &'a Scenario, recorded: Option<&'a Recorded>) -> Vec<
 }
 
 pub fn judge_case(case: &Case, folder: &Path) -> Result<CaseResult, FolderError> {
-    let (record, mut notes) = read_case(folder)?;
+    let (record, mut notes) = read_case(folder, case.plan())?;
     let started = Instant::now();
-    let judgement = checker::judge(&record);
+    let mut judgement = checker::judge(&record);
     let verdict = match notes.never_played {
         // Counts of what never was would look like a result.
         true => CaseVerdict {
             outcome: Outcome::Inconclusive,
             findings: Vec::new(),
-            doubts: record.gaps.clone(),
+            doubts: checker::gaps(&record),
         },
         false => checker::verdict(&record, &judgement, &case.expect),
     };
+    let misses = checker::stories_of_misses(&record, &judgement, &verdict);
+    judgement.stories.extend(misses);
     let judge_ms = started.elapsed().as_millis() as u64;
     notes.measurements.insert("judge_ms".to_owned(), judge_ms);
     let measured = judgement.measures.iter();

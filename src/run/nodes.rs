@@ -2,10 +2,11 @@
 
 use super::RunRequest;
 use super::mutant::mutant_setting;
+use super::observer::Watched;
 use crate::cluster::topology::Endpoint;
 use crate::cluster::{Cluster, NodeSpec};
 use crate::fault::{Field, Links, Reach, Server, WorkerClocks};
-use crate::model::{Fence, Gate, LockServers};
+use crate::model::{Fence, Gate, KeyTemplate, LockServers};
 use crate::scenario::{CALM, Case, Setup, Worker};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,6 +21,8 @@ pub struct CaseNodes {
     pub lock_servers: Vec<(LockServers, Endpoint)>,
     /// From a replica of a lock server to its primary.
     pub replicas: BTreeMap<String, String>,
+    /// Where the locks lie at each kind of server, as in [`Watched`].
+    lock_keys: Vec<(LockServers, Option<KeyTemplate>)>,
     reach: Reach,
 }
 
@@ -61,6 +64,13 @@ impl CaseNodes {
                 }
             }
         }
+        let mut lock_keys = Vec::new();
+        for worker in &setup.workers {
+            let keys = (worker.lock.backend.servers(), worker.lock_key.clone());
+            if !lock_keys.contains(&keys) {
+                lock_keys.push(keys);
+            }
+        }
         let of_workers = setup.workers.iter().map(|worker| {
             let reached = topology.reached_by(template(worker));
             (worker.name.clone(), reached)
@@ -75,6 +85,7 @@ impl CaseNodes {
             workers: workers.collect(),
             resource: topology.resource.clone(),
             lock_servers,
+            lock_keys,
         }
     }
 
@@ -130,6 +141,23 @@ impl CaseNodes {
         self.lock_servers.iter().cloned().chain(replicas).collect()
     }
 
+    /// What bystanders look at: each kind of keys at each server.
+    pub fn watched(&self) -> Vec<Watched> {
+        let servers = self.observed();
+        let at = |server: &(LockServers, Endpoint)| {
+            let (kind, endpoint) = server.clone();
+            let rests_on = rests_on(server, &servers);
+            let keys = self.lock_keys.iter().filter(move |keys| keys.0 == kind);
+            keys.map(move |(kind, keys)| Watched {
+                kind: *kind,
+                server: endpoint.clone(),
+                keys: keys.clone(),
+                rests_on: rests_on.clone(),
+            })
+        };
+        servers.iter().flat_map(at).collect()
+    }
+
     /// What each worker and each service connects to.
     pub fn reach(&self) -> &Reach {
         &self.reach
@@ -142,7 +170,7 @@ impl CaseNodes {
 
 /// Whose faults can be why this server does not answer. A member of a cluster has
 /// to ask the others.
-pub fn rests_on(
+fn rests_on(
     (kind, server): &(LockServers, Endpoint),
     all: &[(LockServers, Endpoint)],
 ) -> Vec<String> {
@@ -173,7 +201,9 @@ fn worker_settings(
     let gates: Vec<&str> = gates.map(|gate| gate.name()).collect();
     let goes_on_for = setup.duration.unwrap_or_default() + CALM;
     let ms = |duration: Duration| duration.as_millis().to_string();
-    [
+    let lock_key = worker.lock_key.iter();
+    let lock_key = lock_key.map(|keys| ("FENCEPOST_LOCK_KEY", keys.render(&worker.key)));
+    let settings = [
         ("FENCEPOST_WORKER", worker.name.clone()),
         ("FENCEPOST_KEY", worker.key.clone()),
         ("FENCEPOST_TTL_MS", ms(worker.ttl)),
@@ -196,7 +226,9 @@ fn worker_settings(
         ("FENCEPOST_FENCE", Fence::On.to_string()),
         ("FENCEPOST_ACQUIRE_TIMEOUT_MS", ms(setup.deadline)),
         ("FENCEPOST_SEED", request.seed.to_string()),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into()
+    ];
+    let settings = settings.into_iter().chain(lock_key);
+    settings
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }

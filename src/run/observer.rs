@@ -7,7 +7,7 @@ use crate::cluster::Cluster;
 use crate::cluster::topology::Endpoint;
 use crate::dlock::{observe_etcd, observe_redis};
 use crate::fault::Nemesis;
-use crate::model::{LockEvent, LockServers};
+use crate::model::{KeyTemplate, LockEvent, LockServers};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -16,6 +16,17 @@ use tokio_util::task::AbortOnDropHandle;
 
 const WAITING_EVENTS: usize = 1024;
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
+
+/// What is to be watched, and where.
+#[derive(Clone)]
+pub struct Watched {
+    pub kind: LockServers,
+    pub server: Endpoint,
+    /// Where the locks lie that another library makes; None for this program's own.
+    pub keys: Option<KeyTemplate>,
+    /// Whose faults can be why this server does not answer.
+    pub rests_on: Vec<String>,
+}
 
 pub struct Observer {
     stop: CancellationToken,
@@ -27,9 +38,7 @@ pub struct Observer {
 struct Watch {
     cluster: Arc<dyn Cluster>,
     nemesis: Arc<Nemesis>,
-    kind: LockServers,
-    server: Endpoint,
-    rests_on: Vec<String>,
+    watched: Watched,
     events: mpsc::Sender<LockEvent>,
     stop: CancellationToken,
 }
@@ -37,9 +46,12 @@ struct Watch {
 impl Watch {
     /// Until it is stopped, or ends and no fault is the reason.
     async fn go_on(self, ready: oneshot::Sender<String>) -> Result<(), String> {
-        let node = &self.server.node;
+        let Watched {
+            server, rests_on, ..
+        } = &self.watched;
+        let node = &server.node;
         let mut ready = Some(ready);
-        let watched = through_faults(&self.nemesis, node, &self.rests_on, || {
+        let watched = through_faults(&self.nemesis, node, rests_on, || {
             let watched = self.watch_once(ready.take());
             async {
                 match watched.await {
@@ -53,21 +65,24 @@ impl Watch {
     }
 
     fn is_disturbed(&self) -> bool {
-        self.nemesis.disturbs_any(&self.rests_on)
+        self.nemesis.disturbs_any(&self.watched.rests_on)
     }
 
     async fn watch_once(&self, ready: Option<oneshot::Sender<String>>) -> Result<(), String> {
-        let Endpoint { node, port } = &self.server;
+        let Watched {
+            kind, server, keys, ..
+        } = &self.watched;
+        let (Endpoint { node, port }, keys) = (server, keys.as_ref());
         let address = self.cluster.address(node, *port).await;
         let address = address.map_err(|error| error.to_string())?.to_string();
         // Only the first time does anybody wait for it.
         let ready = ready.unwrap_or_else(|| oneshot::channel().0);
         let (events, stop) = (self.events.clone(), self.stop.clone());
-        let watched = match self.kind {
+        let watched = match kind {
             LockServers::OneRedis | LockServers::RedisNodes => {
-                observe_redis(&address, node, events, ready, stop).await
+                observe_redis(&address, node, keys, events, ready, stop).await
             }
-            LockServers::Etcd => observe_etcd(&address, node, events, ready, stop).await,
+            LockServers::Etcd => observe_etcd(&address, node, keys, events, ready, stop).await,
         };
         watched.map_err(|error| error.to_string())
     }
@@ -79,18 +94,16 @@ impl Observer {
         cluster: &Arc<dyn Cluster>,
         nemesis: &Arc<Nemesis>,
         evidence: &Arc<Evidence>,
-        (kind, server): &(LockServers, Endpoint),
-        rests_on: Vec<String>,
+        watched: Watched,
     ) -> Result<(Observer, String), RunError> {
         let (send, mut events) = mpsc::channel(WAITING_EVENTS);
         let (ready, is_ready) = oneshot::channel();
         let stop = CancellationToken::new();
+        let node = watched.server.node.clone();
         let watch = Watch {
             cluster: Arc::clone(cluster),
             nemesis: Arc::clone(nemesis),
-            kind: *kind,
-            server: server.clone(),
-            rests_on,
+            watched,
             events: send,
             stop: stop.clone(),
         };
@@ -109,7 +122,7 @@ impl Observer {
         match tokio::time::timeout(ANSWER_DEADLINE, is_ready).await {
             Ok(Ok(version)) => Ok((observer, version)),
             _ => Err(RunError::ServiceEnded {
-                what: format!("the observer on {}", server.node),
+                what: format!("the observer on {node}"),
                 log: observer.stop().await.unwrap_or_default(),
             }),
         }

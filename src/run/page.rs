@@ -23,7 +23,9 @@ pub fn write_page(
         let folder = run.folder.join(&case.name);
         // A case that recorded nothing has nothing to draw.
         if folder.join(ACCEPTED).is_file() {
-            let (record, _) = read_case(&folder)?;
+            let planned = scenario.cases.iter().find(|one| one.name == case.name);
+            let plan = planned.map(|one| one.plan()).unwrap_or_default();
+            let (record, _) = read_case(&folder, plan)?;
             let held = checker::held(&record);
             evidence.insert(case.name.clone(), CaseEvidence { record, held });
         }

@@ -2,14 +2,14 @@
 
 use super::evidence::{ACCEPTED, FAULTS, HISTORY, LOCKS, NOT_COLLECTED, NOTES};
 use super::folder::FolderError;
-use crate::model::{CaseNotes, CaseRecord};
+use crate::model::{CaseNotes, CasePlan, CaseRecord, Event, Gap, Log};
 use serde::de::DeserializeOwned;
 use std::fs;
 use std::io;
 use std::path::Path;
 
 /// Reads a case back. A run that was killed has no notes, and says so as a gap.
-pub fn read_case(folder: &Path) -> Result<(CaseRecord, CaseNotes), FolderError> {
+pub fn read_case(folder: &Path, plan: CasePlan) -> Result<(CaseRecord, CaseNotes), FolderError> {
     let notes_path = folder.join(NOTES);
     let notes = match fs::read(&notes_path) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| FolderError::Row {
@@ -18,7 +18,7 @@ pub fn read_case(folder: &Path) -> Result<(CaseRecord, CaseNotes), FolderError> 
             reason: error.to_string(),
         })?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => CaseNotes {
-            gaps: vec![NOT_COLLECTED.to_owned()],
+            gaps: vec![NOT_COLLECTED.to_owned().into()],
             ..CaseNotes::default()
         },
         Err(source) => {
@@ -29,15 +29,21 @@ pub fn read_case(folder: &Path) -> Result<(CaseRecord, CaseNotes), FolderError> 
         }
     };
     let mut gaps = notes.gaps.clone();
+    let history: Vec<Event> = read_rows(&folder.join(HISTORY), &mut gaps)?;
+    let ended_ns = notes.ended_ns.or_else(|| ended_ns(&notes, &history));
     let record = CaseRecord {
+        plan,
         workers: notes.workers.clone(),
-        history: read_rows(&folder.join(HISTORY), &mut gaps)?,
-        log: read_rows(&folder.join(ACCEPTED), &mut gaps)?,
+        history,
+        log: read_log(&folder.join(ACCEPTED), &mut gaps)?,
         faults: read_rows(&folder.join(FAULTS), &mut gaps)?,
         locks: read_rows(&folder.join(LOCKS), &mut gaps)?,
+        lock_servers: notes.versions.keys().cloned().collect(),
         values: notes.values.clone(),
         resource: notes.resource.clone(),
         refusals_counted: notes.stale_rejections_metric,
+        log_rows: notes.log_rows,
+        ended_ns,
         settled: notes.settled,
         without_writes: notes.is_without_writes(),
         gaps,
@@ -45,10 +51,18 @@ pub fn read_case(folder: &Path) -> Result<(CaseRecord, CaseNotes), FolderError> 
     Ok((record, notes))
 }
 
+/// At least so late did a timeline end whose record does not say when: its workers
+/// are ready before it begins.
+fn ended_ns(notes: &CaseNotes, history: &[Event]) -> Option<u64> {
+    let lasted_ms = *notes.measurements.get("scenario_ms")?;
+    let first_ns = history.iter().map(|event| event.at_ns).min()?;
+    Some(first_ns.saturating_add(lasted_ms.saturating_mul(1_000_000)))
+}
+
 /// A last line without its end is what a killed run leaves: a gap, no error.
 pub fn read_rows<T: DeserializeOwned>(
     path: &Path,
-    gaps: &mut Vec<String>,
+    gaps: &mut Vec<Gap>,
 ) -> Result<Vec<T>, FolderError> {
     let text = fs::read_to_string(path).map_err(|source| FolderError::Read {
         path: path.to_owned(),
@@ -57,7 +71,7 @@ pub fn read_rows<T: DeserializeOwned>(
     let mut rows = Vec::new();
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let Some(whole) = line.strip_suffix('\n') else {
-            gaps.push(format!("{} ends in the middle of a row", path.display()));
+            gaps.push(torn(path));
             break;
         };
         rows.push(
@@ -71,9 +85,31 @@ pub fn read_rows<T: DeserializeOwned>(
     Ok(rows)
 }
 
+/// As [`read_rows`], for the one file that may be long.
+fn read_log(path: &Path, gaps: &mut Vec<Gap>) -> Result<Log, FolderError> {
+    let text = fs::read(path).map_err(|source| FolderError::Read {
+        path: path.to_owned(),
+        source,
+    })?;
+    let file = Log::read_jsonl(text).map_err(|bad| FolderError::Row {
+        path: path.to_owned(),
+        line: bad.line,
+        reason: bad.reason,
+    })?;
+    if file.torn {
+        gaps.push(torn(path));
+    }
+    Ok(file.log)
+}
+
+fn torn(path: &Path) -> Gap {
+    format!("{} ends in the middle of a row", path.display()).into()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::LogRow;
 
     #[test]
     fn a_torn_last_row_is_a_gap_and_a_wrong_row_is_named() {
@@ -83,9 +119,31 @@ mod tests {
         fs::write(&path, "1\n2\n3").unwrap();
         let rows: Vec<u32> = read_rows(&path, &mut gaps).unwrap();
         assert_eq!(rows, [1, 2]);
-        assert!(gaps[0].contains("in the middle of a row"));
+        assert!(gaps[0].text.contains("in the middle of a row"));
         fs::write(&path, "1\nnonsense\n").unwrap();
         let error = read_rows::<u32>(&path, &mut gaps).unwrap_err().to_string();
         assert!(error.contains("x.jsonl:2:"), "{error}");
+    }
+
+    #[test]
+    fn a_log_is_read_like_any_other_file_of_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("accepted.jsonl");
+        let row = r#"{"seq":1,"at_ns":1,"key":"k","outcome":"accepted"}"#;
+        for text in [
+            format!("{row}\n{row}\n"),
+            format!("{row}\n{row}"),
+            format!("{row}\nnonsense\n{row}\n"),
+        ] {
+            fs::write(&path, text).unwrap();
+            let (mut gaps, mut log_gaps) = (Vec::new(), Vec::new());
+            let rows = read_rows::<LogRow>(&path, &mut gaps);
+            let log = read_log(&path, &mut log_gaps);
+            let rows = rows.map_err(|error| error.to_string());
+            let log = log.map_err(|error| error.to_string());
+            let written = |log: Log| log.rows.iter().map(|row| log.written(row)).collect();
+            assert_eq!(log.map(written), rows);
+            assert_eq!(log_gaps, gaps);
+        }
     }
 }

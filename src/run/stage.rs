@@ -6,7 +6,7 @@ use super::drive::Drive;
 use super::evidence::Evidence;
 use super::follow::Follower;
 use super::load::{LoadRun, Loaded};
-use super::nodes::{CaseNodes, rests_on};
+use super::nodes::CaseNodes;
 use super::observer::Observer;
 use super::phases::Phases;
 use super::workers::Workers;
@@ -78,7 +78,7 @@ impl Stage<'_> {
             .detail("looking whether its faults can be done here");
         let prepare = self.nemesis.prepare(&faults);
         if let Err(reason) = clock.time("prepare", prepare).await {
-            notes.gaps = vec![format!("cannot be done here: {reason}")];
+            notes.gaps = vec![format!("cannot be done here: {reason}").into()];
             notes.never_played = true;
             return Ok(Played {
                 notes,
@@ -117,6 +117,7 @@ impl Stage<'_> {
             self.end_workers(nodes).await;
         }
         notes.versions = versions;
+        notes.ended_ns = Some(driven.ended_ns);
         Ok(Played {
             notes,
             unanswered: driven.unanswered,
@@ -203,14 +204,14 @@ impl Stage<'_> {
         &self,
         nodes: &CaseNodes,
     ) -> Result<(Vec<Observer>, ServerVersions), RunError> {
-        let servers = nodes.observed();
-        let starts = servers.iter().map(|server| {
-            let rests_on = rests_on(server, &servers);
-            Observer::start(self.cluster, self.nemesis, self.evidence, server, rests_on)
+        let watched = nodes.watched();
+        let starts = watched.iter().map(|watched| {
+            let watched = watched.clone();
+            Observer::start(self.cluster, self.nemesis, self.evidence, watched)
         });
         let (observers, versions): (Vec<_>, Vec<_>) =
             try_join_all(starts).await?.into_iter().unzip();
-        let names = servers.into_iter().map(|(_, server)| server.node);
+        let names = watched.into_iter().map(|watched| watched.server.node);
         Ok((observers, names.zip(versions).collect()))
     }
 }

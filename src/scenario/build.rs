@@ -57,6 +57,7 @@ fn worker(draft: &DraftWorker, scenario_lock: &DraftLock, goes_on: bool) -> Opti
         name: draft.name.value.clone(),
         key: draft.key.as_ref()?.value.clone(),
         lock: lock.options()?,
+        lock_key: lock.key.as_ref().map(|key| key.value.clone()),
         ttl: lock.ttl.as_ref()?.value,
         gates: gates.map(|gate| gate.value).collect(),
         start: draft.start.as_ref().map(|start| start.value.clone()),

@@ -9,6 +9,7 @@ mod library;
 mod needs;
 mod page;
 mod plan;
+mod promised;
 mod schema;
 mod settings;
 pub mod timeline;
@@ -29,7 +30,7 @@ pub use schema::schema;
 pub use settings::{Setting, Settings};
 pub use validate::{Surroundings, TopologyFacts, WorkerFacts};
 
-use crate::model::{Expectations, Fault, Fence, Gate, LoadPlan, LockOptions, OnLost};
+use crate::model::{Expectations, Fault, Fence, Gate, KeyTemplate, LoadPlan, LockOptions, OnLost};
 use crate::yaml::{self, InvalidFile};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -84,6 +85,8 @@ pub struct Worker {
     pub name: String,
     pub key: String,
     pub lock: LockOptions,
+    /// Where its lock lies at the server, if another library makes it.
+    pub lock_key: Option<KeyTemplate>,
     pub ttl: Duration,
     pub gates: Vec<Gate>,
     /// Without one it starts as soon as everybody is ready.

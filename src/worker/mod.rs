@@ -132,7 +132,7 @@ const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
 
 async fn play_all(rounds: &Rounds<'_>) -> io::Result<()> {
     let Rounds { task, emitter, .. } = rounds;
-    emitter.emit(EventKind::Ready)?;
+    emitter.emit(EventKind::Ready { lacks: Vec::new() })?;
     rounds.gates.pass(Gate::Start, 0, emitter).await?;
     let started_ns = raw_monotonic_ns();
     let since_start = || Duration::from_nanos(raw_monotonic_ns() - started_ns);

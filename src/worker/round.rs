@@ -1,7 +1,9 @@
 use super::WorkerTask;
 use super::protocol::{Emitter, Gates};
 use crate::dlock::{Hold, Lease, ReentrantLocks, Released, keep_renewed};
-use crate::model::{EventKind, Fence, Gate, OnLost, ReleaseOutcome, ReleaseStyle, RowValue, Step};
+use crate::model::{
+    BodyHash, EventKind, Fence, Gate, OnLost, ReleaseOutcome, ReleaseStyle, RowValue, Step,
+};
 use crate::resource::{ClientError, ResourceClient, WriteAnswer, WriteAttempt};
 use std::io;
 use tokio::time::{Instant, sleep};
@@ -37,8 +39,9 @@ impl Rounds<'_> {
         self.emit(EventKind::Acquired {
             round,
             key: self.task.key.clone(),
-            token: outer.fence(),
+            token: Some(outer.fence()),
             owner: outer.owner().to_owned(),
+            valid_until_ns: Some(outer.valid_until_ns()),
         })?;
         let played = self.hold(round, &outer).await?;
         self.release(round, outer).await?;
@@ -83,7 +86,7 @@ impl Rounds<'_> {
             self.emit(EventKind::Reentered {
                 round,
                 key: self.task.key.clone(),
-                token: hold.fence(),
+                token: Some(hold.fence()),
                 holds: hold.holds(),
             })?;
             inner.push(hold);
@@ -96,7 +99,7 @@ impl Rounds<'_> {
             self.pass(Gate::BeforeLeave, round).await?;
         }
         while let Some(hold) = inner.pop() {
-            let token = hold.fence();
+            let token = Some(hold.fence());
             if let Released::StillHeld { holds } = hold.release().await {
                 self.emit(EventKind::Left {
                     round,
@@ -124,7 +127,7 @@ impl Rounds<'_> {
             self.emit(EventKind::Lost {
                 round,
                 key: self.task.key.clone(),
-                token: lease.fence(),
+                token: Some(lease.fence()),
                 reason: reason.to_string(),
             })?;
             if self.task.on_lost == OnLost::Stop {
@@ -176,11 +179,13 @@ impl Rounds<'_> {
             "by": self.task.worker,
             "token": token,
         });
+        let body = body.to_string();
         self.emit(EventKind::Writing {
             round,
             key: key.clone(),
-            token,
+            token: Some(token),
             owner: owner.clone(),
+            body: Some(BodyHash::of(body.as_bytes())),
         })?;
         let attempt = WriteAttempt {
             key: key.clone(),
@@ -188,13 +193,13 @@ impl Rounds<'_> {
             token_seq: 0,
             owner: Some(owner.clone()),
             based_on: basis.position,
-            body: body.to_string().into(),
+            body: body.into(),
         };
         let answer = match self.resource.put(&attempt).await {
             Ok(WriteAnswer::Accepted { position }) => EventKind::WriteAccepted {
                 round,
                 key,
-                token,
+                token: Some(token),
                 owner,
                 position,
             },
@@ -214,7 +219,7 @@ impl Rounds<'_> {
     async fn release(&self, round: u32, outer: Hold) -> io::Result<()> {
         self.pass(Gate::BeforeRelease, round).await?;
         let lease = outer.into_lease().expect("the inner holds have been left");
-        let (key, token) = (self.task.key.clone(), lease.fence());
+        let (key, token) = (self.task.key.clone(), Some(lease.fence()));
         self.emit(EventKind::Releasing {
             round,
             key: key.clone(),
@@ -245,7 +250,8 @@ impl Rounds<'_> {
         let _ = self.emit(EventKind::Renewed {
             round,
             key: self.task.key.clone(),
-            token: lease.fence(),
+            token: Some(lease.fence()),
+            valid_until_ns: Some(lease.valid_until_ns()),
         });
     }
 

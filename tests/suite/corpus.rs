@@ -1,88 +1,55 @@
 //! Recorded logs, good and bad, with the verdict that each must get.
 
+mod folder;
+
 use fencepost::checker::{judge, verdict};
 use fencepost::model::*;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use folder::{ExpectedStory, Log, corpus};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
-use std::path::{Path, PathBuf};
-
-/// What a log's `expected.json` says. What is left out is not looked at.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Expected {
-    #[serde(rename = "about")]
-    _about: String,
-    /// By default everybody who says something.
-    workers: Option<Vec<String>>,
-    #[serde(default)]
-    gaps: Vec<String>,
-    /// What the resource held in the end, where that was looked at.
-    #[serde(default)]
-    values: BTreeMap<String, RowValue>,
-    /// The resource's node, where faults befall it.
-    resource: Option<String>,
-    refusals_counted: Option<u64>,
-    /// Whether nothing was under way any more when the log was read.
-    #[serde(default)]
-    settled: bool,
-    /// The case's outcome where a scenario asks for no violation.
-    if_no_violation_is_expected: Outcome,
-    violations: BTreeMap<ViolationKind, u64>,
-    counts: BTreeMap<String, u64>,
-    /// In milliseconds.
-    #[serde(default)]
-    measures: BTreeMap<String, u64>,
-    /// Orders of events, and what the finding says of each.
-    #[serde(default)]
-    orders: Vec<(Vec<String>, String)>,
-    /// One part of each doubt, in the judge's order.
-    doubts: Vec<String>,
-    stories: Option<Vec<ExpectedStory>>,
-    last_writers: Option<BTreeMap<String, (String, Option<FencingToken>)>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct ExpectedStory {
-    row: u64,
-    kinds: Vec<ViolationKind>,
-    symbolic: Vec<String>,
-    concrete: Option<Vec<String>>,
-}
-
-struct Log {
-    name: String,
-    record: CaseRecord,
-    expected: Expected,
-}
 
 #[test]
 fn every_log_gets_its_verdict() {
-    for log in corpus() {
-        let judgement = judge(&log.record);
-        let (name, expected) = (&log.name, &log.expected);
-        assert_eq!(
-            judgement.violations_by_kind(),
-            expected.violations,
-            "{name}: {:#?}",
-            judgement.violations
-        );
-        let outcome = verdict(&log.record, &judgement, &no_violations()).outcome;
-        assert_eq!(outcome, expected.if_no_violation_is_expected, "{name}");
-        check_counts(name, &judgement.counts, &expected.counts);
-        check_measures(name, &judgement, &expected.measures);
-        for (events, found) in &expected.orders {
-            check_order(&log, &judgement, events, found);
-        }
-        check_doubts(name, &judgement.doubts, &expected.doubts);
-        if let Some(stories) = &expected.stories {
-            check_stories(name, &judgement.stories, stories);
-        }
-        if let Some(last_writers) = &expected.last_writers {
-            assert_eq!(&judgement.last_writers, last_writers, "{name}");
-        }
+    // All that are judged otherwise, not only the first.
+    let corpus = corpus();
+    let judged = |log: &&Log| std::panic::catch_unwind(|| check(log)).is_err();
+    let otherwise: Vec<&str> = corpus.iter().filter(judged).map(|log| &*log.name).collect();
+    assert!(otherwise.is_empty(), "judged otherwise: {otherwise:?}");
+}
+
+fn check(log: &Log) {
+    let judgement = judge(&log.record);
+    let (name, expected) = (&log.name, &log.expected);
+    assert_eq!(
+        judgement.violations_by_kind(),
+        expected.violations,
+        "{name}: {:#?}",
+        judgement.violations
+    );
+    let excused = judgement.excused_by_kind();
+    assert_eq!(
+        excused, expected.excused,
+        "{name}: {:#?}",
+        judgement.excused
+    );
+    for (promise, word) in &expected.promises {
+        let mut kept = judgement.promises.iter();
+        let kept = kept.find(|(known, _)| known.name() == promise);
+        let kept = kept.map(|(_, kept)| kept.word());
+        assert_eq!(kept, Some(word.as_str()), "{name}: {promise}");
+    }
+    let outcome = verdict(&log.record, &judgement, &no_violations()).outcome;
+    assert_eq!(outcome, expected.if_no_violation_is_expected, "{name}");
+    check_counts(name, &judgement.counts, &expected.counts);
+    check_measures(name, &judgement, &expected.measures);
+    for (events, found) in &expected.orders {
+        check_order(log, &judgement, events, found);
+    }
+    check_doubts(name, &judgement.doubts, &expected.doubts);
+    if let Some(stories) = &expected.stories {
+        check_stories(name, &judgement.stories, stories);
+    }
+    if let Some(last_writers) = &expected.last_writers {
+        assert_eq!(&judgement.last_writers, last_writers, "{name}");
     }
 }
 
@@ -108,15 +75,114 @@ fn every_rule_is_the_only_one_to_catch_some_log() {
     }
 }
 
+/// A rule that accuses too readily is as wrong as one that does not see.
+#[test]
+fn every_rule_has_a_near_miss_that_it_does_not_accuse() {
+    let corpus = corpus();
+    for kind in ViolationKind::ALL {
+        let prefix = format!("near-{}-", kind.name().replace('_', "-"));
+        let mut near = corpus.iter().filter(|log| log.name.starts_with(&prefix));
+        let accuses = |log: &Log| !judge(&log.record).violations.is_empty();
+        assert!(
+            near.clone().next().is_some(),
+            "{kind} has no folder {prefix}…"
+        );
+        let accused = near.find(|log| accuses(log)).map(|log| &log.name);
+        assert_eq!(accused, None, "{kind}");
+    }
+}
+
+/// A judge that does not know an excuse is a mutant, too. Whatever is excused
+/// anywhere has a log that comes out well by that excuse alone.
+#[test]
+fn every_excuse_is_the_only_one_to_save_some_log() {
+    let corpus = corpus();
+    let excused = corpus.iter().flat_map(|log| log.expected.excused.keys());
+    let excused: BTreeSet<ViolationKind> = excused.copied().collect();
+    assert!(!excused.is_empty());
+    for kind in excused {
+        let saved = corpus.iter().any(|log| {
+            let mut judgement = judge(&log.record);
+            let before = verdict(&log.record, &judgement, &no_violations()).outcome;
+            let of_kind = judgement.excused.iter().filter(|it| it.kind == kind);
+            judgement.violations = of_kind.cloned().collect();
+            let after = verdict(&log.record, &judgement, &no_violations()).outcome;
+            (before, after) == (Outcome::AsExpected, Outcome::NotAsExpected)
+        });
+        assert!(saved, "no log is saved by the excuse of {kind} alone");
+    }
+}
+
+#[test]
+fn every_promise_is_kept_in_some_log_and_broken_in_another() {
+    let corpus = corpus();
+    for promise in Promise::ALL {
+        for word in ["kept", "broken"] {
+            let found = corpus.iter().any(|log| {
+                let expected = log.expected.promises.get(promise.name());
+                expected.is_some_and(|expected| expected == word)
+            });
+            assert!(found, "no log expects {promise} to be {word}");
+        }
+    }
+}
+
+/// What a message says is for people: nothing is decided by its words.
+#[test]
+fn no_verdict_rests_on_the_words_of_a_message() {
+    for Log { name, record, .. } in corpus() {
+        let other = reworded(&record);
+        let (judgement, reworded) = (judge(&record), judge(&other));
+        assert_eq!(reworded.violations, judgement.violations, "{name}");
+        assert_eq!(reworded.excused, judgement.excused, "{name}");
+        assert_eq!(reworded.counts, judgement.counts, "{name}");
+        assert_eq!(reworded.measures, judgement.measures, "{name}");
+        assert_eq!(reworded.promises, judgement.promises, "{name}");
+        let reasons = |doubts: &[Doubt]| -> Vec<DoubtReason> {
+            doubts.iter().map(|doubt| doubt.reason.clone()).collect()
+        };
+        assert_eq!(
+            reasons(&reworded.doubts),
+            reasons(&judgement.doubts),
+            "{name}"
+        );
+        let before = verdict(&record, &judgement, &no_violations()).outcome;
+        let after = verdict(&other, &reworded, &no_violations()).outcome;
+        assert_eq!(after, before, "{name}");
+    }
+}
+
+fn reworded(record: &CaseRecord) -> CaseRecord {
+    let mut record = record.clone();
+    let other = |text: &mut String| *text = "in other words".to_owned();
+    for fault in &mut record.faults {
+        other(&mut fault.detail);
+    }
+    for gap in &mut record.gaps {
+        other(&mut gap.text);
+    }
+    for event in &mut record.history {
+        match &mut event.kind {
+            EventKind::Failed { error, .. } => other(error),
+            EventKind::Lost { reason, .. } => other(reason),
+            _ => {}
+        }
+    }
+    record
+}
+
 #[test]
 fn every_violation_quotes_rows_of_its_key() {
     for Log { name, record, .. } in corpus() {
-        let row = |seq| record.log.iter().find(move |row| row.seq == seq);
+        let row = |seq| record.log.rows.iter().find(move |row| row.seq == seq);
         for violation in judge(&record).violations {
             let quoted = violation
                 .against
                 .map(|seq| row(seq).expect("a row that exists"));
-            assert!(quoted.is_none_or(|row| row.key == violation.key), "{name}");
+            assert!(
+                quoted.is_none_or(|row| record.log.key_of(row) == violation.key),
+                "{name}"
+            );
             assert!(!violation.detail.is_empty(), "{name}");
         }
     }
@@ -179,10 +245,13 @@ fn check_order(log: &Log, judgement: &Judgement, events: &[String], found: &str)
     assert_eq!(finding.held, found == "kept", "{name}: {events:?}");
 }
 
-fn check_doubts(name: &str, doubts: &[String], expected: &[String]) {
+fn check_doubts(name: &str, doubts: &[Doubt], expected: &[String]) {
     assert_eq!(doubts.len(), expected.len(), "{name}: {doubts:#?}");
     for (doubt, part) in doubts.iter().zip(expected) {
-        assert!(doubt.contains(part), "{name}: {doubt:?} has no {part:?}");
+        assert!(
+            doubt.text.contains(part),
+            "{name}: {doubt:?} has no {part:?}"
+        );
     }
 }
 
@@ -201,57 +270,4 @@ fn check_stories(name: &str, stories: &[Story], expected: &[ExpectedStory]) {
             "{name}"
         );
     }
-}
-
-fn corpus() -> Vec<Log> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus");
-    let entries = fs::read_dir(&root).expect("tests/corpus exists");
-    let mut folders: Vec<PathBuf> = entries
-        .map(|entry| entry.expect("readable").path())
-        .collect();
-    folders.sort();
-    assert!(
-        folders.len() > 30,
-        "the corpus has shrunk to {}",
-        folders.len()
-    );
-    folders.iter().map(|folder| load(folder)).collect()
-}
-
-fn load(folder: &Path) -> Log {
-    let text = fs::read_to_string(folder.join("expected.json")).expect("every log has a verdict");
-    let expected: Expected =
-        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let history: Vec<Event> = jsonl(&folder.join("history.jsonl"));
-    let talkers: BTreeSet<&String> = history.iter().map(|event| &event.worker).collect();
-    let talkers = talkers.into_iter().cloned().collect();
-    let record = CaseRecord {
-        without_writes: false,
-        workers: expected.workers.clone().unwrap_or(talkers),
-        history,
-        log: jsonl(&folder.join("accepted.jsonl")),
-        faults: jsonl(&folder.join("faults.jsonl")),
-        locks: jsonl(&folder.join("locks.jsonl")),
-        values: expected.values.clone(),
-        resource: expected.resource.clone(),
-        refusals_counted: expected.refusals_counted,
-        settled: expected.settled,
-        gaps: expected.gaps.clone(),
-    };
-    let name = folder.file_name().expect("a folder has a name");
-    Log {
-        name: name.to_string_lossy().into_owned(),
-        record,
-        expected,
-    }
-}
-
-/// A file that is not there is an empty one.
-fn jsonl<T: DeserializeOwned>(path: &Path) -> Vec<T> {
-    let text = fs::read_to_string(path).unwrap_or_default();
-    let rows = text.lines().zip(1..).map(|(line, number)| {
-        serde_json::from_str(line)
-            .unwrap_or_else(|error| panic!("{}:{number}: {error}", path.display()))
-    });
-    rows.collect()
 }

@@ -4,7 +4,7 @@
 
 mod api;
 mod faults;
-mod kit;
+pub mod kit;
 mod line;
 mod observer;
 mod strangers;

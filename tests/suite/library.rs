@@ -47,31 +47,100 @@ fn a_majority_saw_it(run: &Path) {
     }
 }
 
-/// The scenarios that docs/mutants.md names beside each defect.
+/// A defect, the case that shows it, what has to be set for that, and the rule
+/// that is meant for it.
+struct Defect {
+    name: &'static str,
+    scenario: &'static str,
+    case: &'static str,
+    settings: &'static [&'static str],
+    rule: &'static str,
+}
+
+#[rustfmt::skip]
+const DEFECTS: [Defect; 15] = [
+    defect("lock-grants-everybody", "pause-gt-ttl", "fenced", "granted_while_held"),
+    defect("lock-enters-without-the-lock", "pause-gt-ttl", "fenced", "claimed_not_granted"),
+    defect("lock-enters-without-the-lock", "pause-gt-ttl-etcd", "fenced", "claimed_not_granted"),
+    Defect {
+        // Whoever waits for a key that never becomes free waits until the deadline.
+        settings: &["deadline=25s", "workers.a.work=20s"],
+        ..defect("lock-never-expires", "ttl-sweep", "kill-500ms", "never_granted")
+    },
+    defect("lock-tokens-backwards", "healthy", "redis-fenced", "token_not_growing"),
+    defect("lock-takes-token-before-grant", "healthy", "redis-fenced", "token_not_growing"),
+    defect("lock-releases-without-compare", "release-toctou", "compare-and-delete", "freed_another"),
+    defect("lock-renew-recreates", "redis-restart-empty", "renewing-holder-stops", "renewal_recreated"),
+    defect("resource-accepts-equal-tokens", "redis-failover", "fenced", "token_two_owners"),
+    defect("resource-forgets-at-restart", "resource-crash", "fenced", "token_regression"),
+    defect("resource-loses-a-key", "healthy", "redis-fenced", "value_not_accepted"),
+    defect("resource-duplicates-for-strangers", "redis-failover", "fenced", "untrue_repetition"),
+    defect("resource-refuses-the-highest", "healthy", "redis-fenced", "refused_without_reason"),
+    defect("resource-states-a-wrong-maximum", "pause-gt-ttl", "fenced", "untrue_refusal"),
+    defect("resource-names-a-position-twice", "healthy", "redis-fenced", "position_named_twice"),
+];
+
+const fn defect(
+    name: &'static str,
+    scenario: &'static str,
+    case: &'static str,
+    rule: &'static str,
+) -> Defect {
+    Defect {
+        name,
+        scenario,
+        case,
+        settings: &[],
+        rule,
+    }
+}
+
+/// Not only is each case not as expected: the rule that is meant for the defect
+/// says so, and no fault excuses it.
 #[test]
 fn defects_are_caught_by_the_scenarios_that_are_named_for_them() {
     let Some(_turn) = docker_alone() else { return };
-    for (defect, scenario, case) in [
-        ("lock-takes-token-before-grant", "healthy", "redis-fenced"),
-        (
-            "lock-releases-without-compare",
-            "release-toctou",
-            "compare-and-delete",
-        ),
-        (
-            "lock-renew-recreates",
-            "redis-restart-empty",
-            "renewing-holder-stops",
-        ),
-        ("resource-accepts-equal-tokens", "redis-failover", "fenced"),
-        ("resource-forgets-at-restart", "resource-crash", "fenced"),
-    ] {
-        let results = fresh_folder(defect);
+    for defect in DEFECTS {
+        let Defect {
+            name,
+            scenario,
+            case,
+            rule,
+            ..
+        } = defect;
+        let results = fresh_folder(&format!("{name}-{scenario}"));
         let folder = results.to_str().expect("a readable path");
         let run = ["run", scenario, "--case", case, "--results", folder];
-        let ended = fencepost(&[&run[..], &["--mutant", defect]].concat());
-        let switched_on = format!("with the defect `{defect}` switched on");
+        let settings = defect.settings.iter().flat_map(|it| ["--set", it]);
+        let arguments: Vec<&str> = run.into_iter().chain(settings).collect();
+        let ended = fencepost(&[&arguments[..], &["--mutant", name]].concat());
+        let switched_on = format!("with the defect `{name}` switched on");
         ended.expect_code(1).expect_said(&[&switched_on]);
+        let evidence = &latest(&results, scenario)["evidence"][case];
+        let violations = evidence["violations"].as_array().expect("violations");
+        let meant = |it: &Value| it["kind"] == rule && it["excuse"].is_null();
+        assert!(violations.iter().any(meant), "{name}: {violations:#?}");
+    }
+}
+
+#[test]
+fn the_page_of_mutants_names_the_scenario_and_the_rule_of_each_defect() {
+    let page = fs::read_to_string(project().join("docs/mutants.md")).expect("a page");
+    for defect in DEFECTS {
+        let row = format!("| `{}` |", defect.name);
+        let row = page.lines().find(|line| line.starts_with(&row));
+        let row = row.unwrap_or_else(|| panic!("no row for {}", defect.name));
+        let Defect { scenario, case, .. } = defect;
+        let settings = defect.settings.iter().map(|it| format!("`{it}`"));
+        let shown = [format!("`{scenario}/{case}`"), format!("`{}`", defect.rule)];
+        for words in settings.chain(shown) {
+            assert!(row.contains(&words), "{row}: {words}");
+        }
+        loaded(scenario)
+            .cases
+            .iter()
+            .find(|it| it.name == case)
+            .expect(case);
     }
 }
 
@@ -159,7 +228,7 @@ fn every_scenario_opens_with_its_hypothesis() {
 }
 
 /// Where nothing may ever go wrong, whatever the resource compares.
-const HARMLESS: [&str; 2] = ["healthy", "lock-service-down"];
+const HARMLESS: [&str; 3] = ["healthy", "lock-service-down", "long-work"];
 
 #[test]
 fn every_scenario_has_a_case_that_must_break_and_one_that_must_not() {

@@ -2,6 +2,7 @@
 //! sound: the same steps keep a promise there and break it here. Where an
 //! order of events matters, the steps force it.
 
+mod etcd;
 mod redis;
 mod redlock;
 

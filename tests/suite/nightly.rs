@@ -184,7 +184,7 @@ fn a_night_is_compared_with_what_was_blessed() {
             "where 0 was expected",
             "although 1 < 2",
             "## Against the baseline",
-            "| fenced | as expected | **not as expected** |",
+            "| fenced | as expected, lock kept | **not as expected, lock kept** |",
         ],
     );
     let told = night.junit();
@@ -270,7 +270,7 @@ fn an_interrupted_night_is_healed_and_what_it_came_to_is_written() {
             "## fencepost: not all of it ran",
             "| calm | ✓ as expected | 2 of 2 |",
             "| frozen | ? inconclusive | 0 of 2 |",
-            "| pause-gt-ttl | ? inconclusive | 0 of 2 | it never began |",
+            "| pause-gt-ttl | ? inconclusive | 0 of 2 |  | it never began |",
             "unfenced: did not finish",
         ],
     );
@@ -292,7 +292,7 @@ fn a_night_without_docker_says_so_everywhere() {
     expect(
         &summary,
         &[
-            "| calm | ? inconclusive | 0 of 2 | it never began |",
+            "| calm | ? inconclusive | 0 of 2 |  | it never began |",
             "/nonexistent.sock",
         ],
     );

@@ -2,15 +2,18 @@
 //! the worker protocol as our own does.
 
 use crate::support::*;
+use fencepost::clock::raw_monotonic_ns;
 use fencepost::cluster::docker::DockerRuntime;
 use fencepost::cluster::{Console, ConsoleLine, Image, NodeSpec, Runtime, Topology};
 use fencepost::cluster::{start_services, topology::Service};
-use fencepost::model::{Event, EventKind, Gate, ReleaseOutcome};
+use fencepost::model::{BodyHash, Event, EventKind, Gate, ReleaseOutcome, Step};
 use std::time::Duration;
 use tokio::time::timeout;
 
 const EXAMPLE: &str = "examples/redis-py-worker";
 const IMAGE: &str = "fencepost/examples/redis-py-worker:latest";
+/// What a worker takes where it is told nothing.
+const TTL_NS: u64 = 2_000_000_000;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[tokio::test]
@@ -40,6 +43,16 @@ async fn a_worker_in_python_speaks_the_protocol() {
     let told = told_until(&mut late, "done").await;
     let outcome = ReleaseOutcome::Expired;
     assert!(matches!(&told[1], EventKind::Released { outcome: o, .. } if *o == outcome));
+
+    // A release without an answer is a step that failed, and the last one of its round.
+    let mut unanswered = start("unanswered", &[("FENCEPOST_GATES", "before_release")]).await;
+    told_until(&mut unanswered, "at_gate").await;
+    docker_ok(&["kill", &cluster.container("redis")]);
+    go(&mut unanswered, Gate::BeforeRelease, 1).await;
+    let told = told_until(&mut unanswered, "done").await;
+    assert_eq!(names(&told), ["releasing", "failed", "done"]);
+    let during = Step::Release;
+    assert!(matches!(&told[1], EventKind::Failed { during: d, .. } if *d == during));
 
     let mut orphan = start("orphan", &[("FENCEPOST_GATES", "start")]).await;
     told_until(&mut orphan, "at_gate").await;
@@ -94,12 +107,25 @@ async fn plays_a_round(mut worker: Console) {
     go(&mut worker, Gate::Start, 0).await;
     let told = told_until(&mut worker, "at_gate").await;
     assert_eq!(names(&told), ["acquiring", "acquired", "at_gate"]);
+    let EventKind::Acquired { valid_until_ns, .. } = told[1] else {
+        panic!("{told:?}");
+    };
+    let left_ns = valid_until_ns
+        .expect("its end")
+        .checked_sub(raw_monotonic_ns());
+    assert!(left_ns.is_some_and(|ns| ns < TTL_NS), "{left_ns:?}");
     go(&mut worker, Gate::BeforeWrite, 1).await;
     let told = told_until(&mut worker, "done").await;
     assert_eq!(
         names(&told),
         ["writing", "write_accepted", "releasing", "released", "done"]
     );
+    let EventKind::Writing { token, body, .. } = &told[0] else {
+        panic!("{told:?}");
+    };
+    let token = token.expect("a token");
+    let sent = format!(r#"{{"count": 1, "by": "a", "token": {token}}}"#);
+    assert_eq!(*body, Some(BodyHash::of(sent.as_bytes())));
     assert_eq!(told.last(), Some(&EventKind::Done { rounds: 1 }));
     rest(worker.lines).await;
 }

@@ -12,8 +12,8 @@ pub(super) struct Bite<'a> {
     /// This is its end.
     pub ended: bool,
     row: &'a FaultRow,
-    /// What else was asked for: how far a clock jumps.
-    how: &'a str,
+    /// What was asked for: how far a clock jumps.
+    request: Option<&'a FaultRow>,
 }
 
 impl<'a> Bite<'a> {
@@ -25,7 +25,7 @@ impl<'a> Bite<'a> {
                 kind: self.kind,
                 target: &self.row.target,
                 called: self.row.called(),
-                how: self.how,
+                request: self.request,
                 ended: self.ended,
             },
         }
@@ -49,15 +49,16 @@ impl<'a> Bite<'a> {
     }
 }
 
-impl<'a> Evidence<'a> {
+impl<'a> Evidence<'_, 'a> {
     /// The faults that bit between two moments, or stood at the first, on one
     /// worker or on something that is no worker at all; what happens to the
     /// other workers is their story.
-    pub fn bites(&self, worker: &str, from_ns: u64, to_ns: u64) -> Vec<Bite<'a>> {
+    pub(super) fn bites(&self, worker: &str, from_ns: u64, to_ns: u64) -> Vec<Bite<'a>> {
         let mut bites: Vec<Bite> = self
-            .record
+            .sound
             .faults
             .iter()
+            .copied()
             .filter(|row| row.target == worker || !self.is_worker(&row.target))
             .filter_map(|row| self.bite(row))
             .filter(|bite| {
@@ -85,18 +86,17 @@ impl<'a> Evidence<'a> {
             }
             _ => return None,
         };
-        let request = self.stage(row, FaultStage::Requested);
         Some(Bite {
             kind,
             at_ns,
             ended,
             row,
-            how: request.map_or("", |request| request.detail.as_str()),
+            request: self.stage(row, FaultStage::Requested),
         })
     }
 
     fn stage(&self, row: &FaultRow, stage: FaultStage) -> Option<&'a FaultRow> {
-        let mut rows = self.record.faults.iter();
+        let mut rows = self.sound.faults.iter().copied();
         rows.find(|other| other.id == row.id && other.stage == stage)
     }
 
@@ -110,7 +110,8 @@ impl<'a> Evidence<'a> {
     }
 
     fn is_worker(&self, target: &str) -> bool {
-        self.record.workers.iter().any(|worker| worker == target)
+        let workers = &self.sound.record.workers;
+        workers.iter().any(|worker| worker == target)
             || self.holds.iter().any(|hold| hold.worker == target)
     }
 }

@@ -2,15 +2,15 @@ use super::super::holds::Hold;
 use super::bites;
 use super::evidence::Evidence;
 use super::scene::{Although, Scene, Who};
-use super::{Need, Step, assemble};
-use crate::model::{FencingToken, LogRow, RowOutcome, Story, Violation, ViolationKind};
+use super::{Need, Step, assemble, title};
+use crate::model::{FencingToken, Row, RowOutcome, Story, Violation, ViolationKind};
 
 /// Grant 1 → stop → expiry → grant 2 → accept 2 → resume → accept 1, as far as
 /// the record has it.
 pub(super) fn of_violations(evidence: &Evidence, violations: &[Violation]) -> Option<Story> {
     let broken = main_violation(violations);
     let index = evidence.positions.index_of(broken.row)?;
-    let row = &evidence.record.log[index];
+    let row = &evidence.sound.log[index];
     let kinds: Vec<ViolationKind> = violations.iter().map(|violation| violation.kind).collect();
     let rival = Rival::behind(evidence, row, broken);
     let mut steps = chain(evidence, row, &rival);
@@ -21,83 +21,86 @@ pub(super) fn of_violations(evidence: &Evidence, violations: &[Violation]) -> Op
         need: Need::Essential,
         at_ns: row.at_ns,
         scene: Scene::Accepted {
-            who: writer(evidence, row),
+            who: evidence.writer(row),
             token: row.token,
             although: although(broken.kind, row, &rival),
         },
     };
     Some(Story {
-        key: row.key.clone(),
+        key: evidence.key_of(row).to_owned(),
         row: row.seq,
+        title: title(&kinds),
         kinds,
         steps: assemble(steps, last),
     })
 }
 
 /// The same chain, with a good end.
-pub(super) fn of_refusal(evidence: &Evidence, index: usize) -> Story {
-    let log = &evidence.record.log;
+pub(super) fn of_refusal(evidence: &Evidence, index: usize, title: &str) -> Story {
+    let log = &evidence.sound.log;
     let row = &log[index];
     let shown_by = log[..index].iter().rev().find(|earlier| {
         earlier.key == row.key
             && earlier.outcome == RowOutcome::Accepted
             && earlier.token == row.seen
     });
-    let rival = Rival::known_by(evidence, &row.key, shown_by, row.seen);
+    let rival = Rival::known_by(evidence, evidence.key_of(row), shown_by, row.seen);
     let last = Step {
         need: Need::Essential,
         at_ns: row.at_ns,
         scene: decision(evidence, row),
     };
     Story {
-        key: row.key.clone(),
+        key: evidence.key_of(row).to_owned(),
         row: row.seq,
         kinds: Vec::new(),
+        title: title.to_owned(),
         steps: assemble(chain(evidence, row, &rival), last),
     }
 }
 
 /// The hold that the late write collides with.
-struct Rival<'a> {
+struct Rival<'e, 'a> {
     who: Who<'a>,
-    hold: Option<&'a Hold<'a>>,
-    row: Option<&'a LogRow>,
+    hold: Option<&'e Hold<'a>>,
+    row: Option<&'e Row>,
     token: Option<FencingToken>,
 }
 
-impl<'a> Rival<'a> {
-    fn behind(evidence: &Evidence<'a>, row: &LogRow, broken: &Violation) -> Rival<'a> {
+impl<'e, 'a> Rival<'e, 'a> {
+    fn behind(evidence: &'e Evidence<'e, 'a>, row: &Row, broken: &Violation) -> Rival<'e, 'a> {
         let against = broken.against.and_then(|seq| evidence.positions.row(seq));
         if broken.kind != ViolationKind::StaleAccept {
-            return Rival::known_by(evidence, &row.key, against, against.and_then(|r| r.token));
+            let key = evidence.key_of(row);
+            return Rival::known_by(evidence, key, against, against.and_then(|r| r.token));
         }
         let shown = match against {
             Some(against) if against.outcome == RowOutcome::Rejected => against.seen,
             Some(against) => against.token.max(against.seen),
             None => row.seen,
         };
-        Rival::known_by(evidence, &row.key, against, shown)
+        Rival::known_by(evidence, evidence.key_of(row), against, shown)
     }
 
     /// A row can show a token that is not its own: a refusal names the one that
     /// was seen before. Then the rival is whoever was granted that token.
     fn known_by(
-        evidence: &Evidence<'a>,
+        evidence: &'e Evidence<'e, 'a>,
         key: &str,
-        row: Option<&'a LogRow>,
+        row: Option<&'e Row>,
         token: Option<FencingToken>,
-    ) -> Rival<'a> {
+    ) -> Rival<'e, 'a> {
         let own_row = row.filter(|row| row.token == token);
         let hold = match own_row {
             Some(row) => evidence.hold_of(row),
             None => token.and_then(|token| evidence.hold_with(key, token)),
         };
-        let owner = match own_row {
-            Some(row) => row.owner.as_deref(),
-            None => hold.and_then(|hold| hold.grant).map(|grant| grant.owner),
+        let who = match own_row {
+            Some(row) => evidence.writer(row),
+            None => evidence.who(hold.and_then(|hold| hold.grant).map(|grant| grant.owner)),
         };
         Rival {
-            who: evidence.who(owner),
+            who,
             hold,
             row,
             token,
@@ -120,7 +123,7 @@ fn main_violation(violations: &[Violation]) -> &Violation {
         .unwrap_or(&violations[0])
 }
 
-fn although<'a>(kind: ViolationKind, row: &LogRow, rival: &Rival<'a>) -> Although<'a> {
+fn although<'a>(kind: ViolationKind, row: &Row, rival: &Rival<'_, 'a>) -> Although<'a> {
     match kind {
         ViolationKind::StaleAccept => rival.token.map_or(Although::Nothing, Although::Below),
         ViolationKind::TokenTwoOwners => Although::OtherOwner(rival.who),
@@ -134,12 +137,16 @@ fn although<'a>(kind: ViolationKind, row: &LogRow, rival: &Rival<'a>) -> Althoug
             based_on: row.based_on.unwrap_or(0),
             stands_at: rival.row.map_or(0, |row| row.seq),
         },
-        ViolationKind::AcknowledgedWriteLost | ViolationKind::ValueNotAccepted => Although::Nothing,
+        _ => Although::Nothing,
     }
 }
 
 /// Everything before the late write itself.
-fn chain<'a>(evidence: &Evidence<'a>, row: &'a LogRow, rival: &Rival<'a>) -> Vec<Step<'a>> {
+fn chain<'e, 'a>(
+    evidence: &'e Evidence<'e, 'a>,
+    row: &Row,
+    rival: &Rival<'e, 'a>,
+) -> Vec<Step<'a>> {
     let late = evidence.hold_of(row);
     let mut steps: Vec<Step> = Vec::new();
     steps.extend(late.and_then(|hold| granted(evidence, hold)));
@@ -161,12 +168,12 @@ fn chain<'a>(evidence: &Evidence<'a>, row: &'a LogRow, rival: &Rival<'a>) -> Vec
 
 /// How the late writer's lock was taken from it.
 fn let_go<'a>(
-    evidence: &Evidence<'a>,
+    evidence: &Evidence<'_, 'a>,
     late: &Hold<'a>,
     rival: Option<&Hold<'a>>,
-    row: &'a LogRow,
+    row: &Row,
 ) -> Vec<Step<'a>> {
-    let (who, key) = (writer(evidence, row), late.key);
+    let (who, key) = (evidence.writer(row), late.key);
     let ran_out_ns = evidence.ran_out_ns(late, rival);
     let ran_out_ns = ran_out_ns.filter(|&at_ns| at_ns <= row.at_ns);
     let ran_out = ran_out_ns.map(|at_ns| essential(at_ns, Scene::RanOut { who, key }));
@@ -185,8 +192,8 @@ fn let_go<'a>(
 }
 
 /// The write of the same hold that makes a later one an interleaved one.
-fn own_earlier_write<'a>(evidence: &Evidence<'a>, index: usize) -> Option<Step<'a>> {
-    let log = &evidence.record.log;
+fn own_earlier_write<'a>(evidence: &Evidence<'_, 'a>, index: usize) -> Option<Step<'a>> {
+    let log = &evidence.sound.log;
     let row = &log[index];
     let own = log[..index].iter().rev().find(|earlier| {
         earlier.outcome == RowOutcome::Accepted
@@ -201,7 +208,7 @@ fn own_earlier_write<'a>(evidence: &Evidence<'a>, index: usize) -> Option<Step<'
     })
 }
 
-pub(super) fn granted<'a>(evidence: &Evidence<'a>, hold: &Hold<'a>) -> Option<Step<'a>> {
+pub(super) fn granted<'a>(evidence: &Evidence<'_, 'a>, hold: &Hold<'a>) -> Option<Step<'a>> {
     let grant = hold.grant?;
     let scene = Scene::Granted {
         who: evidence.who(Some(grant.owner)),
@@ -212,8 +219,8 @@ pub(super) fn granted<'a>(evidence: &Evidence<'a>, hold: &Hold<'a>) -> Option<St
 }
 
 /// What the resource decided in a row, told without a comment.
-pub(super) fn decision<'a>(evidence: &Evidence<'a>, row: &'a LogRow) -> Scene<'a> {
-    let who = writer(evidence, row);
+pub(super) fn decision<'a>(evidence: &Evidence<'_, 'a>, row: &Row) -> Scene<'a> {
+    let who = evidence.writer(row);
     match row.outcome {
         RowOutcome::Rejected => Scene::Refused {
             who,
@@ -226,10 +233,6 @@ pub(super) fn decision<'a>(evidence: &Evidence<'a>, row: &'a LogRow) -> Scene<'a
             although: Although::Nothing,
         },
     }
-}
-
-fn writer<'a>(evidence: &Evidence<'a>, row: &'a LogRow) -> Who<'a> {
-    evidence.who(row.owner.as_deref())
 }
 
 pub(super) fn essential(at_ns: u64, scene: Scene) -> Step {

@@ -1,39 +1,63 @@
 use super::super::holds::Hold;
 use super::super::names::Names;
 use super::super::positions::Positions;
+use super::super::servers::Servers;
+use super::super::sound::Sound;
 use super::scene::Who;
-use crate::model::{CaseRecord, FencingToken, LogRow};
+use crate::model::{FencingToken, Row};
 
 /// Everything a story may quote.
-pub(super) struct Evidence<'a> {
-    pub record: &'a CaseRecord,
-    pub holds: &'a [Hold<'a>],
-    pub positions: &'a Positions<'a>,
-    pub names: &'a Names<'a>,
+pub(in crate::checker) struct Evidence<'e, 'a> {
+    pub sound: &'e Sound<'a>,
+    pub holds: &'e [Hold<'a>],
+    pub positions: &'e Positions<'e>,
+    pub names: &'e Names<'a>,
+    pub servers: &'e Servers<'a>,
 }
 
-impl<'a> Evidence<'a> {
-    pub fn who(&self, owner: Option<&'a str>) -> Who<'a> {
+impl<'e, 'a> Evidence<'e, 'a> {
+    pub(super) fn who(&self, owner: Option<&'a str>) -> Who<'a> {
         Who {
             worker: self.names.worker(owner),
             owner,
         }
     }
 
+    pub(super) fn writer(&self, row: &Row) -> Who<'a> {
+        Who {
+            worker: self.names.writer(row),
+            owner: self.sound.record.log.owner_of(row),
+        }
+    }
+
+    pub fn key_of(&self, row: &Row) -> &'a str {
+        self.sound.record.log.key_of(row)
+    }
+
     /// The hold that a row was written under, by its owner or, without one, by its token.
-    pub fn hold_of(&self, row: &LogRow) -> Option<&'a Hold<'a>> {
-        match (&row.owner, row.token) {
-            (Some(owner), _) => self.holds.iter().find(|hold| {
-                hold.key == row.key && hold.grant.is_some_and(|grant| grant.owner == owner)
-            }),
-            (None, Some(token)) => self.hold_with(&row.key, token),
+    pub fn hold_of(&self, row: &Row) -> Option<&'e Hold<'a>> {
+        let key = self.key_of(row);
+        match (self.sound.record.log.owner_of(row), row.token) {
+            (Some(owner), _) => self.hold_by(key, owner),
+            (None, Some(token)) => self.hold_with(key, token),
             (None, None) => None,
         }
     }
 
-    pub fn hold_with(&self, key: &str, token: FencingToken) -> Option<&'a Hold<'a>> {
-        self.holds
-            .iter()
-            .find(|hold| hold.key == key && hold.grant.is_some_and(|grant| grant.token == token))
+    pub fn hold_by(&self, key: &str, owner: &str) -> Option<&'e Hold<'a>> {
+        let mut holds = self.holds.iter();
+        holds.find(|hold| hold.key == key && hold.owner() == Some(owner))
+    }
+
+    pub fn hold_with(&self, key: &str, token: FencingToken) -> Option<&'e Hold<'a>> {
+        let mut holds = self.holds.iter();
+        holds.find(|hold| hold.key == key && hold.token() == Some(token))
+    }
+
+    /// When everything is over.
+    pub fn end_ns(&self) -> u64 {
+        let history = self.sound.history.iter().map(|event| event.at_ns);
+        let log = self.sound.log.iter().map(|row| row.at_ns);
+        history.chain(log).max().unwrap_or(0)
     }
 }

@@ -1,10 +1,10 @@
 //! Faults as a person would tell them.
 
-use crate::model::{FaultKind, format_duration};
+use crate::model::{FaultKind, FaultRow, format_duration};
 use std::time::Duration;
 
-/// `how` is what was asked for beside kind and target, as the record has it.
-pub(super) fn begins(kind: FaultKind, target: &str, how: &str) -> String {
+/// `request` is the row that asked for it.
+pub(super) fn begins(kind: FaultKind, target: &str, request: Option<&FaultRow>) -> String {
     match kind {
         FaultKind::Pause => format!("{target} is stopped (SIGSTOP)"),
         FaultKind::Resume => format!("{target} is continued (SIGCONT)"),
@@ -27,8 +27,8 @@ pub(super) fn begins(kind: FaultKind, target: &str, how: &str) -> String {
         FaultKind::Disconnect => format!("{target} is taken off the network"),
         FaultKind::Drop => format!("every packet of {target} is dropped"),
         FaultKind::Loss => format!("packets of {target} get lost"),
-        FaultKind::Skew => jumps(target, how),
-        FaultKind::Drift => drifts(target, how),
+        FaultKind::Skew => jumps(target, request),
+        FaultKind::Drift => drifts(target, request),
     }
 }
 
@@ -43,9 +43,8 @@ pub(super) fn ends(kind: FaultKind, target: &str) -> String {
     }
 }
 
-/// From `realtime by +60000 ms`.
-fn jumps(target: &str, how: &str) -> String {
-    let ms = amount(how, " ms");
+fn jumps(target: &str, request: Option<&FaultRow>) -> String {
+    let ms = request.and_then(|row| row.by_ms.or_else(|| amount(&row.detail, " ms")));
     let length = |ms: i64| format_duration(Duration::from_millis(ms.unsigned_abs()));
     match ms {
         Some(ms) if ms < 0 => format!("{target}'s clock is set back by {}", length(ms)),
@@ -54,15 +53,16 @@ fn jumps(target: &str, how: &str) -> String {
     }
 }
 
-/// From `monotonic by -2000 ppm`.
-fn drifts(target: &str, how: &str) -> String {
-    match amount(how, " ppm") {
+fn drifts(target: &str, request: Option<&FaultRow>) -> String {
+    let ppm = request.and_then(|row| row.ppm.or_else(|| amount(&row.detail, " ppm")));
+    match ppm {
         Some(ppm) if ppm < 0 => format!("{target}'s clock runs {} ppm slow from here", -ppm),
         Some(ppm) => format!("{target}'s clock runs {ppm} ppm fast from here"),
         None => format!("{target}'s clock begins to drift"),
     }
 }
 
+/// Rows of earlier programs have it in their words alone: `realtime by +60000 ms`.
 fn amount(how: &str, unit: &str) -> Option<i64> {
     let (_, amount) = how.split_once(" by ")?;
     amount.strip_suffix(unit)?.parse().ok()
@@ -71,36 +71,49 @@ fn amount(how: &str, unit: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{ClockName, Fault};
+
+    fn request(json: serde_json::Value) -> FaultRow {
+        let mut row = serde_json::json!({
+            "at_ns": 1, "id": 1, "fault": "skew", "target": "redis-3", "stage": "requested"
+        });
+        let fields = row.as_object_mut().expect("an object");
+        fields.extend(json.as_object().cloned().expect("an object"));
+        serde_json::from_value(row).expect("a row")
+    }
 
     #[test]
-    fn a_clock_is_told_with_how_far_it_is_off() {
-        let skew = |by_ms| Fault::Skew {
-            node: "redlock-3".to_owned(),
-            clock: ClockName::Realtime,
-            by_ms,
-        };
-        let drift = |ppm| Fault::Drift {
-            node: "redlock-3".to_owned(),
-            clock: ClockName::Monotonic,
-            ppm,
-        };
-        for (fault, words) in [
-            (skew(60_000), "redlock-3's clock jumps ahead by 1m"),
-            (skew(-1_500), "redlock-3's clock is set back by 1500ms"),
+    fn a_clock_is_described_with_how_far_it_is_off() {
+        let json = |text: &str| serde_json::from_str(text).expect("JSON");
+        for (kind, fields, words) in [
             (
-                drift(2_000),
-                "redlock-3's clock runs 2000 ppm fast from here",
+                FaultKind::Skew,
+                r#"{"by_ms":60000}"#,
+                "redis-3's clock jumps ahead by 1m",
             ),
             (
-                drift(-2_000),
-                "redlock-3's clock runs 2000 ppm slow from here",
+                FaultKind::Skew,
+                r#"{"by_ms":-1500}"#,
+                "redis-3's clock is set back by 1500ms",
             ),
+            (
+                FaultKind::Skew,
+                r#"{"detail":"realtime by +60000 ms"}"#,
+                "redis-3's clock jumps ahead by 1m",
+            ),
+            (
+                FaultKind::Drift,
+                r#"{"ppm":2000}"#,
+                "redis-3's clock runs 2000 ppm fast from here",
+            ),
+            (
+                FaultKind::Drift,
+                r#"{"detail":"monotonic by -2000 ppm"}"#,
+                "redis-3's clock runs 2000 ppm slow from here",
+            ),
+            (FaultKind::Skew, "{}", "redis-3's clock is set off"),
         ] {
-            let told = begins(fault.kind(), &fault.target(), &fault.parameters());
-            assert_eq!(told, words);
+            let row = request(json(fields));
+            assert_eq!(begins(kind, "redis-3", Some(&row)), words);
         }
-        let unknown = begins(FaultKind::Skew, "a", "");
-        assert_eq!(unknown, "a's clock is set off");
     }
 }

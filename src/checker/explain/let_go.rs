@@ -5,7 +5,7 @@ use super::evidence::Evidence;
 use crate::model::{EventKind, LockEvent, LockEventKind, ReleaseOutcome};
 use std::collections::BTreeSet;
 
-impl<'a> Evidence<'a> {
+impl<'a> Evidence<'_, 'a> {
     /// When a hold ran out. A lock on several servers is gone once half of
     /// those that granted it have let it go: the others are no majority.
     pub fn ran_out_ns(&self, hold: &Hold, next: Option<&Hold>) -> Option<u64> {
@@ -27,7 +27,7 @@ impl<'a> Evidence<'a> {
     /// and when. Its answer may come after that grant; the grant shows that
     /// the lock was free by then.
     pub fn freed_by(&self, hold: &Hold, next: &Hold) -> Option<(&'a str, u64)> {
-        let history = &self.record.history;
+        let history = &self.sound.history;
         let freed = history.iter().find(|event| {
             let outcome = match &event.kind {
                 EventKind::Released { key, outcome, .. } if key == hold.key => *outcome,
@@ -61,7 +61,7 @@ impl<'a> Evidence<'a> {
 
     fn lock_rows(&self, hold: &Hold, kind: LockEventKind) -> impl Iterator<Item = &'a LockEvent> {
         let (key, grant) = (hold.key, hold.grant);
-        let rows = self.record.locks.iter();
+        let rows = self.sound.locks.iter().copied();
         rows.filter(move |row| {
             row.kind == kind && row.key == key && grant.is_some_and(|grant| may_be_of(row, &grant))
         })
@@ -77,13 +77,13 @@ impl<'a> Evidence<'a> {
         else {
             return Some(expiry.at_ns);
         };
-        let granted_after = self.record.locks.iter().any(|event| {
+        let granted_after = self.sound.locks.iter().any(|event| {
             event.kind == LockEventKind::Granted
                 && event.key == hold.key
                 && event.node == expiry.node
                 && event.at_ns >= expiry.at_ns
                 && (event.owner.as_deref() == Some(next_grant.owner)
-                    || event.token == Some(next_grant.token))
+                    || (event.token.is_some() && event.token == next_grant.token))
         });
         if granted_after {
             return Some(expiry.at_ns.min(next.from_ns));
@@ -100,6 +100,6 @@ impl<'a> Evidence<'a> {
 fn may_be_of(event: &LockEvent, grant: &Grant) -> bool {
     match &event.owner {
         Some(owner) => owner == grant.owner,
-        None => event.token.is_none_or(|token| token == grant.token),
+        None => event.token.is_none() || event.token == grant.token,
     }
 }

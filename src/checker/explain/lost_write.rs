@@ -2,23 +2,24 @@ use super::super::acknowledged::acknowledged_writes;
 use super::chain::{essential, granted};
 use super::evidence::Evidence;
 use super::scene::Scene;
-use super::{Need, Step, assemble};
-use crate::model::{Story, Violation};
+use super::{Need, Step, assemble, title};
+use crate::model::{Story, Violation, ViolationKind};
 
 /// Grant → 200 → whatever happened to the resource → the log without the write.
 pub(super) fn tell(evidence: &Evidence, lost: &Violation) -> Option<Story> {
+    let log = &evidence.sound.record.log;
     let stands_there = evidence.positions.row(lost.row);
-    let told = acknowledged_writes(&evidence.record.history).find(|told| {
-        let is_there = stands_there.is_some_and(|row| told.is_at(row));
-        told.position == lost.row && told.key == lost.key && !is_there
+    let all = acknowledged_writes(&evidence.sound.history);
+    let told = all.into_iter().rfind(|told| {
+        let is_there = stands_there.is_some_and(|row| told.is_at(row, log));
+        let is_lost = lost.kind == ViolationKind::AcknowledgedWriteLost;
+        let by_worker = lost.workers.first() == Some(&told.event.worker);
+        told.position == lost.row && told.key == lost.key && by_worker && is_there != is_lost
     })?;
     let (told_ns, token, owner) = (told.event.at_ns, told.token, told.owner);
     let who = evidence.who(Some(owner));
-    let end_ns = end_of_record_ns(evidence);
-    let hold = evidence
-        .holds
-        .iter()
-        .find(|hold| hold.key == lost.key && hold.grant.is_some_and(|grant| grant.owner == owner));
+    let end_ns = evidence.end_ns();
+    let hold = evidence.hold_by(&lost.key, owner);
 
     let mut steps: Vec<Step> = Vec::new();
     steps.extend(hold.and_then(|hold| granted(evidence, hold)));
@@ -34,19 +35,13 @@ pub(super) fn tell(evidence: &Evidence, lost: &Violation) -> Option<Story> {
         who,
         token,
         position: lost.row,
-        instead: stands_there.map(|row| (evidence.who(row.owner.as_deref()), row.token)),
+        instead: stands_there.map(|row| (evidence.writer(row), row.token)),
     };
     Some(Story {
         key: lost.key.clone(),
         row: lost.row,
         kinds: vec![lost.kind],
+        title: title(&[lost.kind]),
         steps: assemble(steps, essential(end_ns, missing)),
     })
-}
-
-/// A missing row is found missing when everything is over.
-fn end_of_record_ns(evidence: &Evidence) -> u64 {
-    let history = evidence.record.history.iter().map(|event| event.at_ns);
-    let log = evidence.record.log.iter().map(|row| row.at_ns);
-    history.chain(log).max().unwrap_or(0)
 }

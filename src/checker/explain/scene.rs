@@ -1,21 +1,35 @@
 use super::fault_words;
-use crate::model::{FaultKind, FencingToken, StepKind};
+use crate::model::{FaultKind, FaultRow, FencingToken, StepKind};
 
 /// One thing that happened, before it is put into words.
 pub(super) enum Scene<'a> {
     Granted {
         who: Who<'a>,
         key: &'a str,
-        token: FencingToken,
+        token: Option<FencingToken>,
+    },
+    /// Anything else, told by name.
+    Told {
+        kind: StepKind,
+        who: &'a str,
+        /// The same in every good run.
+        what: String,
+        /// With times and owners of this one.
+        closely: Option<String>,
     },
     Fault {
         kind: FaultKind,
         target: &'a str,
         /// The target's name in the scenario.
         called: &'a str,
-        /// What else was asked for.
-        how: &'a str,
+        /// The row that asked for it.
+        request: Option<&'a FaultRow>,
         ended: bool,
+    },
+    /// What became of a worker's lock at its server.
+    Served {
+        who: &'a str,
+        what: String,
     },
     /// One of several lock servers has let a lock go.
     RanOutOn {
@@ -46,7 +60,7 @@ pub(super) enum Scene<'a> {
     /// The worker's side of an acceptance.
     Acknowledged {
         who: Who<'a>,
-        token: FencingToken,
+        token: Option<FencingToken>,
         position: u64,
     },
     /// The end of a story about a value that nobody's accepted write explains.
@@ -55,7 +69,7 @@ pub(super) enum Scene<'a> {
     },
     Missing {
         who: Who<'a>,
-        token: FencingToken,
+        token: Option<FencingToken>,
         position: u64,
         /// Whose write stands there now.
         instead: Option<(Who<'a>, Option<FencingToken>)>,
@@ -96,11 +110,15 @@ impl Scene<'_> {
     /// The tokens that the words of this scene name.
     pub fn tokens(&self) -> Vec<FencingToken> {
         match self {
-            Scene::Granted { token, .. } | Scene::Acknowledged { token, .. } => vec![*token],
+            Scene::Granted { token, .. } | Scene::Acknowledged { token, .. } => {
+                token.iter().copied().collect()
+            }
             Scene::Fault { .. }
             | Scene::RanOut { .. }
             | Scene::RanOutOn { .. }
             | Scene::Freed { .. }
+            | Scene::Told { .. }
+            | Scene::Served { .. }
             | Scene::HoldsOther { .. } => Vec::new(),
             Scene::Accepted {
                 token, although, ..
@@ -114,7 +132,7 @@ impl Scene<'_> {
             Scene::Refused { got, seen, .. } => got.iter().chain(seen).copied().collect(),
             Scene::Missing { token, instead, .. } => {
                 let other = instead.and_then(|(_, token)| token);
-                [*token].into_iter().chain(other).collect()
+                token.iter().copied().chain(other).collect()
             }
         }
     }
@@ -122,8 +140,12 @@ impl Scene<'_> {
     pub fn kind(&self) -> StepKind {
         match self {
             Scene::Granted { .. } => StepKind::Grant,
+            Scene::Told { kind, .. } => *kind,
             Scene::Fault { .. } => StepKind::Fault,
-            Scene::RanOut { .. } | Scene::RanOutOn { .. } | Scene::Freed { .. } => StepKind::LetGo,
+            Scene::RanOut { .. }
+            | Scene::RanOutOn { .. }
+            | Scene::Served { .. }
+            | Scene::Freed { .. } => StepKind::LetGo,
             Scene::Accepted { .. } | Scene::Refused { .. } => StepKind::Write,
             Scene::Acknowledged { .. } | Scene::HoldsOther { .. } | Scene::Missing { .. } => {
                 StepKind::Other
@@ -134,25 +156,31 @@ impl Scene<'_> {
     pub fn tell(&self, voice: &Voice) -> String {
         match self {
             Scene::Granted { who, key, token } => {
-                format!(
-                    "{} is granted {key} with {}",
-                    voice.name(*who),
-                    voice.token(*token)
-                )
+                let with = token.map_or(String::new(), |token| {
+                    format!(" with {}", voice.token(token))
+                });
+                format!("{} is granted {key}{with}", voice.name(*who))
             }
+            Scene::Told {
+                who, what, closely, ..
+            } => match (voice, closely) {
+                (Voice::Concrete, Some(closely)) => format!("{who} {what}{closely}"),
+                _ => format!("{who} {what}"),
+            },
             Scene::Fault {
                 kind,
                 target,
                 called,
-                how,
+                request,
                 ended,
             } => {
                 let target = voice.node(target, called);
                 match ended {
                     true => fault_words::ends(*kind, &target),
-                    false => fault_words::begins(*kind, &target, how),
+                    false => fault_words::begins(*kind, &target, *request),
                 }
             }
+            Scene::Served { who, what } => format!("{who}{what}"),
             Scene::HoldsOther { key } => {
                 format!("{key} holds something else than what was accepted last")
             }
@@ -184,7 +212,7 @@ impl Scene<'_> {
             } => format!(
                 "{} is told that its write with {} is accepted{}",
                 voice.name(*who),
-                voice.token(*token),
+                token.map_or("its token".to_owned(), |token| voice.token(token)),
                 voice.position(*position)
             ),
             Scene::Missing {
@@ -193,7 +221,7 @@ impl Scene<'_> {
                 position,
                 instead,
             } => {
-                let write = voice.write(*who, Some(*token));
+                let write = voice.write(*who, *token);
                 let position = voice.position(*position);
                 match instead {
                     None => format!("the log does not have {write}{position}"),

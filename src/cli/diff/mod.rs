@@ -14,10 +14,11 @@ use super::progress::look;
 use super::recorded::read_result;
 use crate::model::Outcome;
 use crate::report::diff::{self, DEFAULT_RATIO, Difference};
+use crate::report::shown;
 use clap::Args;
 use std::path::PathBuf;
 
-/// Compare two runs by meaning: verdicts, violations, measurements beyond the noise
+/// Compare two runs by meaning: verdicts, promises of the lock, violations, measurements beyond the noise
 ///
 /// OLD and NEW are each a result.json, the folder of a run, the folder of a
 /// scenario (its latest run), SCENARIO, SCENARIO@latest or SCENARIO@baseline; or
@@ -26,7 +27,7 @@ use std::path::PathBuf;
 /// looked up below results/ and results/baseline/; a file or folder that is
 /// called like one is meant with ./ before it.
 ///
-/// Exit codes: 0 the same verdicts, 1 a verdict changed, 2 not comparable.
+/// Exit codes: 0 the same verdicts, 1 a verdict or what became of a lock changed, 2 not comparable.
 #[derive(Args)]
 pub struct Diff {
     /// The run to compare with, such as pause-gt-ttl@baseline
@@ -95,12 +96,13 @@ impl Diff {
         };
         output::print(text)?;
         for comparison in &comparisons {
-            let called = &comparison.pair.called;
+            let called = shown::line(&comparison.pair.called);
             match &comparison.came_to {
                 CameTo::Compared(_) => {}
                 CameTo::NotComparable(reasons) => {
                     output::complain(format_args!("error: {called}: not comparable"));
-                    let reasons = reasons.iter().map(|reason| format!("  {reason}"));
+                    let reasons = reasons.iter();
+                    let reasons = reasons.map(|reason| format!("  {}", shown::line(reason)));
                     reasons.for_each(output::complain);
                 }
                 CameTo::OnlyNew => {

@@ -3,6 +3,8 @@
 use super::{CameTo, Comparison};
 use crate::report::diff::{page, screen};
 use crate::report::look::Look;
+use crate::report::markup::cell;
+use crate::report::shown;
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -11,7 +13,7 @@ pub fn human(comparisons: &[Comparison], look: &Look) -> String {
         let CameTo::Compared(difference) = &comparison.came_to else {
             return None;
         };
-        let [old, new] = [&comparison.pair.old, &comparison.pair.new].map(shown);
+        let [old, new] = [&comparison.pair.old, &comparison.pair.new].map(path);
         let files = format!("old: {old}\nnew: {new}\n");
         Some(screen(difference, look) + &files)
     });
@@ -20,12 +22,13 @@ pub fn human(comparisons: &[Comparison], look: &Look) -> String {
 
 pub fn markdown<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>, all: bool) -> String {
     let told = comparisons.into_iter().map(|comparison| {
-        let called = &comparison.pair.called;
+        let called = cell(&comparison.pair.called);
         match &comparison.came_to {
             CameTo::Compared(difference) => page(difference, all),
             CameTo::OnlyNew => format!("### {called}: only the new side has a run of it\n"),
             CameTo::NotComparable(reasons) => {
-                let reasons = reasons.join("\n\n");
+                let reasons = reasons.iter().map(|reason| cell(reason));
+                let reasons = reasons.collect::<Vec<String>>().join("\n\n");
                 format!("### {called}: **not comparable**\n\n{reasons}\n")
             }
         }
@@ -34,7 +37,8 @@ pub fn markdown<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>, all: 
 }
 
 pub fn json(all: &[Comparison]) -> String {
-    format!("{:#}\n", json!({ "comparisons": comparisons(all) }))
+    let document = format!("{:#}\n", json!({ "comparisons": comparisons(all) }));
+    shown::json(&document).into_owned()
 }
 
 pub fn comparisons(all: &[Comparison]) -> Value {
@@ -51,7 +55,7 @@ pub fn comparisons(all: &[Comparison]) -> Value {
     told.collect()
 }
 
-fn shown(path: &Option<PathBuf>) -> String {
+fn path(path: &Option<PathBuf>) -> String {
     let path = path.as_ref().map(|path| path.display().to_string());
-    path.unwrap_or_default()
+    shown::line(&path.unwrap_or_default()).into_owned()
 }

@@ -5,6 +5,7 @@ use crate::cli::diff::{CameTo, Comparison, Pair, comparisons, markdown, worst};
 use crate::cli::overview::{BASELINE, folders};
 use crate::model::Outcome;
 use crate::report::diff::{DEFAULT_RATIO, Difference, folded};
+use crate::report::shown;
 use crate::report::summary::Summary;
 use crate::run::RESULT;
 use serde_json::Value;
@@ -114,7 +115,8 @@ impl Changes {
                 CameTo::NotComparable(reasons) => format!("not comparable: {}", reasons.join("; ")),
                 CameTo::OnlyNew => continue,
             };
-            text = text + "  " + &comparison.pair.called + ": " + &words + "\n";
+            let line = format!("{}: {words}", comparison.pair.called);
+            text = text + "  " + &shown::line(&line) + "\n";
         }
         text
     }

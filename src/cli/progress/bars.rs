@@ -3,6 +3,7 @@
 use super::awaited::Awaited;
 use super::ended;
 use crate::progress::Task;
+use crate::report::shown;
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -56,10 +57,11 @@ impl Bar {
 
 impl Task for Bar {
     fn detail(&self, detail: &str) {
+        let detail = shown::line(detail);
         let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
-        awaited.set(detail);
+        awaited.set(&detail);
         drop(awaited);
-        self.bar.set_message(detail.to_owned());
+        self.bar.set_message(detail.into_owned());
     }
 
     fn reached(&self, done: u64, of: u64, detail: &str) {

@@ -5,6 +5,7 @@ use super::awaited::Awaited;
 use super::ended;
 use crate::cli::output;
 use crate::progress::Task;
+use crate::report::shown;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -158,7 +159,7 @@ pub struct Line {
 impl Task for Line {
     /// Details are for watching; in a log each of them would be noise.
     fn detail(&self, detail: &str) {
-        self.open.told().awaited.set(detail);
+        self.open.told().awaited.set(&shown::line(detail));
     }
 
     fn finish(&self, result: &str) {

@@ -9,6 +9,7 @@ use super::exit::Failure;
 use super::output;
 use crate::progress::{Progress, Task};
 use crate::report::look::Look;
+use crate::report::shown;
 use bars::Bar;
 use indicatif::MultiProgress;
 use lines::Lines;
@@ -75,23 +76,26 @@ fn width() -> usize {
 
 impl Progress for Shown {
     fn say(&self, line: &str) {
+        let line = shown::lines(line);
         match self {
             Shown::Bars(all) => drop(all.println(line)),
-            Shown::Lines(lines) => lines.say(line),
+            Shown::Lines(lines) => lines.say(&line),
         }
     }
 
     fn begin(&self, what: &str) -> Box<dyn Task> {
+        let what = shown::line(what);
         match self {
-            Shown::Bars(all) => Box::new(Bar::begin(what, all)),
-            Shown::Lines(lines) => Box::new(lines.begin(what)),
+            Shown::Bars(all) => Box::new(Bar::begin(&what, all)),
+            Shown::Lines(lines) => Box::new(lines.begin(&what)),
         }
     }
 }
 
 fn ended(what: &str, result: &str, started: Instant) -> String {
     format!(
-        "{what}: {result} ({:.1} s)",
+        "{what}: {} ({:.1} s)",
+        shown::line(result),
         started.elapsed().as_secs_f64()
     )
 }

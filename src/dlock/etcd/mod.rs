@@ -19,8 +19,10 @@ pub use lock_api::EtcdLockApiBackend;
 pub use members::check_address;
 pub(super) use members::{Wire, wire};
 pub use names::line_prefix;
-pub(super) use names::{LOCKS, lock_of};
+pub(super) use names::lock_of;
 
+#[cfg(debug_assertions)]
+use super::Mutant;
 use super::{
     Ask, Attempt, Grant, LockBackend, LockError, LockProblem, RenewOutcome, Term, WaitLine,
 };
@@ -69,6 +71,8 @@ use tokio::time::Instant;
 pub struct EtcdBackend {
     standing: Arc<Standing>,
     queue_max: usize,
+    #[cfg(debug_assertions)]
+    mutant: Option<Mutant>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -78,6 +82,9 @@ pub struct EtcdSettings {
     pub request_timeout: Duration,
     /// How many may wait for one lock; who comes then is told at once.
     pub queue_max: usize,
+    /// A mistake made on purpose, so that a test can prove that it is seen.
+    #[cfg(debug_assertions)]
+    pub mutant: Option<Mutant>,
 }
 
 impl Default for EtcdSettings {
@@ -85,6 +92,8 @@ impl Default for EtcdSettings {
         EtcdSettings {
             request_timeout: Duration::from_millis(500),
             queue_max: 10_000,
+            #[cfg(debug_assertions)]
+            mutant: None,
         }
     }
 }
@@ -98,6 +107,8 @@ impl EtcdBackend {
         Ok(EtcdBackend {
             standing: Standing::new(members),
             queue_max: settings.queue_max,
+            #[cfg(debug_assertions)]
+            mutant: settings.mutant,
         })
     }
 
@@ -135,6 +146,10 @@ impl EtcdBackend {
                     return Err(LockProblem::QueueFull { waiting, max });
                 }
             }
+        }
+        #[cfg(debug_assertions)]
+        if self.mutant == Some(Mutant::EnterWithoutLock) {
+            return self.grant(&place, asked_at);
         }
         let first_at = self.standing.until_first(&mut place).await?;
         self.grant(&place, first_at)

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 /// Every place in every line lies under this.
-pub(in crate::dlock) const LOCKS: &str = "/locks/";
+const LOCKS: &str = "/locks/";
 
 /// What all places in the line for one lock begin with.
 pub fn line_prefix(key: &str) -> String {

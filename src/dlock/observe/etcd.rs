@@ -1,8 +1,10 @@
 use super::etcd_rows::{End, Lines, Standing};
+use super::layout::Layout;
+use super::readable;
 use crate::clock::raw_monotonic_ns;
-use crate::dlock::etcd::{Failure, LOCKS, Wire, check_address, lock_of, wire};
+use crate::dlock::etcd::{Failure, Wire, check_address, wire};
 use crate::dlock::{LockError, LockProblem};
-use crate::model::LockEvent;
+use crate::model::{KeyTemplate, LockEvent, LockServers};
 use etcd_client::{
     ConnectOptions, Event, GetOptions, GetResponse, KeyValue, WatchOptions, WatchResponse,
     WatchStream,
@@ -13,7 +15,8 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 /// Watches the locks of a cluster through one of its members and sends what it
-/// held, for `locks.jsonl`.
+/// held, for `locks.jsonl`. They are this program's own, or lie where `keys` says:
+/// as the lock's own key or as places below it, the value of each being its owner.
 ///
 /// `ready` is sent when no later grant can be missed, with the exact version of
 /// the server. After `stop`, what the cluster had done until then is still
@@ -31,19 +34,22 @@ use tokio_util::sync::CancellationToken;
 pub async fn observe_etcd(
     address: &str,
     node_name: &str,
+    keys: Option<&KeyTemplate>,
     tx: mpsc::Sender<LockEvent>,
     ready: oneshot::Sender<String>,
     stop: CancellationToken,
 ) -> Result<(), LockError> {
+    let layout = Layout::new(LockServers::Etcd, keys);
+    let shown = layout.shown();
     let error = |problem| LockError {
         backend: "etcd",
         node: node_name.to_owned(),
-        key: format!("{LOCKS}*"),
+        key: shown.clone(),
         problem,
     };
     check_address(address).map_err(error)?;
     let observing = async {
-        let (mut observer, version) = Observer::begin(address, node_name, tx).await?;
+        let (mut observer, version) = Observer::begin(address, node_name, layout, tx).await?;
         // The caller may have stopped waiting, but the rows are still wanted.
         let _ = ready.send(version);
         observer.watch(stop).await
@@ -60,6 +66,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 struct Observer {
     wire: Wire,
     stream: WatchStream,
+    layout: Layout,
     lines: Lines,
     tx: mpsc::Sender<LockEvent>,
 }
@@ -74,20 +81,23 @@ impl Observer {
     async fn begin(
         address: &str,
         node_name: &str,
+        layout: Layout,
         tx: mpsc::Sender<LockEvent>,
     ) -> Result<(Observer, String), Failure> {
         // Without a leader nothing happens that could be missed: the watch
         // stays where it is and goes on with the cluster.
         let mut wire = wire(address, ConnectOptions::new()).await?;
         let status = in_time(wire.maintenance.status()).await?;
-        let now = in_time(wire.kv.get(LOCKS, Some(GetOptions::new().with_prefix()))).await?;
+        let prefix = layout.prefix();
+        let now = in_time(wire.kv.get(prefix, Some(GetOptions::new().with_prefix()))).await?;
         let options = WatchOptions::new()
             .with_prefix()
             .with_start_revision(revision_of(&now) + 1);
-        let stream = in_time(wire.watch.watch(LOCKS, Some(options))).await?;
+        let stream = in_time(wire.watch.watch(prefix, Some(options))).await?;
         let mut observer = Observer {
             wire,
             stream,
+            layout,
             lines: Lines::new(node_name),
             tx,
         };
@@ -112,7 +122,7 @@ impl Observer {
         let asked = in_time(
             self.wire
                 .kv
-                .get(LOCKS, Some(GetOptions::new().with_count_only())),
+                .get("/", Some(GetOptions::new().with_count_only())),
         );
         let last = revision_of(&asked.await?);
         let until_last = self.watch_until(last);
@@ -167,7 +177,7 @@ impl Observer {
         if place.create_revision() > 0 {
             return Ok(self.joined(at_ns, place).into_iter().collect());
         }
-        let Some(lock) = lock_of(place.key()) else {
+        let Some(lock) = self.layout.lock_of_place(place.key()) else {
             return Ok(Vec::new());
         };
         let end = match self.lines.lease_of_holder(&lock, place.key()) {
@@ -178,8 +188,8 @@ impl Observer {
     }
 
     fn joined(&mut self, at_ns: u64, place: &KeyValue) -> Option<LockEvent> {
-        let lock = lock_of(place.key())?;
-        let owner = String::from_utf8_lossy(place.value()).into_owned();
+        let lock = self.layout.lock_of_place(place.key())?;
+        let owner = readable(place.value());
         let standing = Standing {
             owner: Some(owner).filter(|owner| !owner.is_empty()),
             lease: place.lease(),

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 /// Turns what an etcd says about places in lines into rows of `locks.jsonl`.
 ///
 /// Who stands first in a line holds its lock, so a grant is that somebody
-/// becomes the first. Joining a line behind another, and leaving one before
-/// one's turn, are no rows.
+/// becomes the first. Arrivals behind others, and departures before one's turn,
+/// are rows as well: by them the judge knows the order of a line.
 pub(super) struct Lines {
     node: String,
     /// By the key of the lock; each in the order in which its places were made.
@@ -38,7 +38,8 @@ impl Lines {
         }
     }
 
-    /// A place was made.
+    /// A place was made, or written again. No row comes of a place that is written
+    /// again before its turn.
     pub(super) fn joined(
         &mut self,
         at_ns: u64,
@@ -48,10 +49,18 @@ impl Lines {
     ) -> Option<LockEvent> {
         let line = self.lines.entry(lock.to_owned()).or_default();
         let revision = age.0;
-        let is_first = line.is_empty();
+        let was_empty = line.is_empty();
+        let is_holder = line.keys().next() == Some(&age);
         let owner = standing.owner.clone();
-        line.insert(age, standing);
-        is_first.then(|| self.row(at_ns, lock, LockEventKind::Granted, owner, revision))
+        let kind = match line.insert(age, standing) {
+            None if was_empty => LockEventKind::Granted,
+            None => LockEventKind::Queued,
+            Some(_) if !is_holder => return None,
+            Some(before) if before.owner == owner => LockEventKind::Renewed,
+            // Whoever writes over a holder's key takes the lock.
+            Some(_) => LockEventKind::Granted,
+        };
+        Some(self.row(at_ns, lock, kind, owner, revision))
     }
 
     /// The lease of a place, if who stands there holds the lock.
@@ -75,9 +84,12 @@ impl Lines {
             return Vec::new();
         };
         let was_first = line.keys().next() == Some(&age);
-        let Some(gone) = line.remove(&age).filter(|_| was_first) else {
+        let Some(gone) = line.remove(&age) else {
             return Vec::new();
         };
+        if !was_first {
+            return vec![self.row(at_ns, lock, LockEventKind::Left, gone.owner, age.0)];
+        }
         let next = line.first_key_value();
         let next = next.map(|(age, standing)| (age.0, standing.owner.clone()));
         if next.is_none() {
@@ -116,7 +128,7 @@ impl Lines {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use LockEventKind::{Expired, Granted, Released};
+    use LockEventKind::{Expired, Granted, Left, Queued, Released, Renewed};
 
     fn join(lines: &mut Lines, lock: &str, revision: i64, owner: &str) -> Vec<LockEvent> {
         let standing = Standing {
@@ -143,9 +155,9 @@ mod tests {
     fn a_lock_goes_from_hand_to_hand_in_the_order_of_the_line() {
         let mut lines = Lines::new("etcd-1");
         assert_eq!(told(&join(&mut lines, "k", 3, "a")), [(Granted, "a", 3)]);
-        assert_eq!(told(&join(&mut lines, "k", 5, "c")), []);
+        assert_eq!(told(&join(&mut lines, "k", 5, "c")), [(Queued, "c", 5)]);
         // A state that was read first may hold what the watch tells of later.
-        assert_eq!(told(&join(&mut lines, "k", 4, "b")), []);
+        assert_eq!(told(&join(&mut lines, "k", 4, "b")), [(Queued, "b", 4)]);
         assert_eq!(
             told(&lines.left(2, "k", b"a", End::Deleted)),
             [(Released, "a", 3), (Granted, "b", 4)]
@@ -162,18 +174,41 @@ mod tests {
     }
 
     #[test]
-    fn those_who_leave_before_their_turn_are_no_rows() {
+    fn leaving_before_ones_turn_changes_nothing_for_the_holder() {
         let mut lines = Lines::new("etcd-1");
         join(&mut lines, "k", 3, "a");
         join(&mut lines, "k", 4, "b");
         join(&mut lines, "other", 5, "c");
         assert_eq!(lines.lease_of_holder("k", b"a"), Some(7));
         assert_eq!(lines.lease_of_holder("k", b"b"), None);
-        assert_eq!(told(&lines.left(2, "k", b"b", End::Deleted)), []);
+        assert_eq!(
+            told(&lines.left(2, "k", b"b", End::Deleted)),
+            [(Left, "b", 4)]
+        );
         assert_eq!(told(&lines.left(2, "k", b"nobody", End::Deleted)), []);
         assert_eq!(
             told(&lines.left(2, "k", b"a", End::Deleted)),
             [(Released, "a", 3)]
         );
+    }
+
+    #[test]
+    fn writing_over_a_key_renews_it_or_takes_it() {
+        let mut lines = Lines::new("etcd-1");
+        let mut write = |revision: i64, owner: &str| {
+            let standing = Standing {
+                owner: Some(owner.to_owned()),
+                lease: 7,
+            };
+            let place = (revision, format!("place-{revision}").into_bytes());
+            let row = lines.joined(1, "k", place, standing);
+            row.map(|row| (row.kind, row.owner.unwrap()))
+        };
+        let by = |kind, owner: &str| Some((kind, owner.to_owned()));
+        assert_eq!(write(3, "a"), by(Granted, "a"));
+        assert_eq!(write(3, "a"), by(Renewed, "a"));
+        assert_eq!(write(3, "thief"), by(Granted, "thief"));
+        assert_eq!(write(4, "b"), by(Queued, "b"));
+        assert_eq!(write(4, "b"), None);
     }
 }

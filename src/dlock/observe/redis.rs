@@ -1,8 +1,10 @@
+use super::layout::Layout;
+use super::readable;
 use super::redis_rows::{Next, Observed};
 use crate::clock::raw_monotonic_ns;
 use crate::dlock::redis::{Lua, client, connect_problem_of, problem_of};
 use crate::dlock::{LockError, LockProblem};
-use crate::model::{FencingToken, LockEvent};
+use crate::model::{FencingToken, KeyTemplate, LockEvent, LockServers};
 use futures_util::StreamExt;
 use redis::aio::{MultiplexedConnection, PubSubStream};
 use redis::{AsyncConnectionConfig, InfoDict, Msg, cmd};
@@ -13,6 +15,8 @@ use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 /// Watches one Redis as a bystander and sends what it held, for `locks.jsonl`.
+/// The locks are this program's own, or lie where `keys` says: strings whose value
+/// is the owner, or hashes whose one field is.
 ///
 /// `ready` is sent when no later grant can be missed, with the exact version of
 /// the server. After `stop`, what the
@@ -25,17 +29,21 @@ use uuid::Uuid;
 pub async fn observe_redis(
     address: &str,
     node_name: &str,
+    keys: Option<&KeyTemplate>,
     tx: mpsc::Sender<LockEvent>,
     ready: oneshot::Sender<String>,
     stop: CancellationToken,
 ) -> Result<(), LockError> {
+    let layout = Layout::new(LockServers::OneRedis, keys);
+    let shown = layout.shown();
     let error = |problem| LockError {
         backend: "redis",
         node: node_name.to_owned(),
-        key: "lock:*".to_owned(),
+        key: shown.clone(),
         problem,
     };
-    let mut observer = timeout(STEP_TIMEOUT, Observer::subscribe(address, node_name, tx))
+    let subscribing = Observer::subscribe(address, node_name, layout, tx);
+    let mut observer = timeout(STEP_TIMEOUT, subscribing)
         .await
         .unwrap_or_else(|_| {
             Err(LockProblem::NoAnswer(
@@ -52,7 +60,6 @@ pub async fn observe_redis(
 
 /// For each step that waits for the server, not for an event.
 const STEP_TIMEOUT: Duration = Duration::from_secs(5);
-const LOCKS: &str = "__keyspace@0__:lock:";
 
 struct Observer {
     server_version: String,
@@ -60,6 +67,7 @@ struct Observer {
     stream: PubSubStream,
     /// Answers to our questions come in on channels that begin with this.
     answers: String,
+    layout: Layout,
     script: Lua,
     observed: Observed,
     tx: mpsc::Sender<LockEvent>,
@@ -75,6 +83,7 @@ impl Observer {
     async fn subscribe(
         address: &str,
         node_name: &str,
+        layout: Layout,
         tx: mpsc::Sender<LockEvent>,
     ) -> Result<Observer, LockProblem> {
         let client = client(address)?;
@@ -85,9 +94,10 @@ impl Observer {
             .get_multiplexed_async_connection_with_config(&config)
             .await
             .map_err(connect_problem_of)?;
-        // K: on the key's channel. g: del and expire. $: set. x: expired. e: evicted.
+        // K: on the key's channel. g: del and expire. $: set. h: hashes. x: expired.
+        // e: evicted. It is one setting for all who watch this server.
         cmd("CONFIG")
-            .arg(&["SET", "notify-keyspace-events", "Kg$xe"])
+            .arg(&["SET", "notify-keyspace-events", "Kg$hxe"])
             .query_async::<()>(&mut asking)
             .await
             .map_err(problem_of)?;
@@ -101,7 +111,7 @@ impl Observer {
             .get_async_pubsub()
             .await
             .map_err(connect_problem_of)?;
-        for pattern in [format!("{LOCKS}*"), format!("{answers}*")] {
+        for pattern in [layout.channels(), format!("{answers}*")] {
             pubsub.psubscribe(pattern).await.map_err(problem_of)?;
         }
         Ok(Observer {
@@ -109,8 +119,12 @@ impl Observer {
             asking,
             stream: pubsub.into_on_message(),
             answers,
-            script: Lua::new(include_str!("observe.lua")),
-            observed: Observed::new(node_name),
+            script: Lua::new(match layout {
+                Layout::Own(_) => include_str!("observe.lua"),
+                Layout::Foreign(_) => include_str!("observe_foreign.lua"),
+            }),
+            observed: Observed::new(node_name, layout.is_own()),
+            layout,
             tx,
         })
     }
@@ -144,16 +158,18 @@ impl Observer {
     async fn heard(&mut self, message: &Msg) -> Result<Flow, LockProblem> {
         let at_ns = raw_monotonic_ns();
         let channel = message.get_channel_name();
-        let payload = String::from_utf8_lossy(message.get_payload_bytes()).into_owned();
-        if let Some(name) = channel.strip_prefix(LOCKS) {
-            let name = name.to_owned();
-            return match self.observed.notified(at_ns, untagged(&name), &payload) {
+        let payload = message.get_payload_bytes();
+        if let Some(name) = self.layout.name_in(channel) {
+            let (name, command) = (name.to_owned(), String::from_utf8_lossy(payload));
+            let lock = self.layout.lock(&name);
+            return match self.observed.notified(at_ns, lock, &command) {
                 Next::Rows(rows) => Ok(self.send(rows).await),
                 Next::Ask => match self.ask(&name).await {
                     Ok(()) => Ok(Flow::On),
                     // The key holds no lock that we could read: the grant stays anonymous.
                     Err(LockProblem::Refused(_)) => {
-                        let rows = self.observed.answered(untagged(&name), None, None);
+                        let lock = self.layout.lock(&name);
+                        let rows = self.observed.answered(lock, None, None);
                         Ok(self.send(rows).await)
                     }
                     Err(problem) => Err(problem),
@@ -163,8 +179,9 @@ impl Observer {
         match channel.strip_prefix(&self.answers) {
             Some("") => Ok(Flow::End),
             Some(name) => {
-                let (owner, token) = read_answer(&payload);
-                let rows = self.observed.answered(untagged(name), owner, token);
+                let (owner, token) = read_answer(payload);
+                let lock = self.layout.lock(name);
+                let rows = self.observed.answered(lock, owner, token);
                 Ok(self.send(rows).await)
             }
             None => Ok(Flow::On),
@@ -172,7 +189,7 @@ impl Observer {
     }
 
     async fn ask(&mut self, name: &str) -> Result<(), LockProblem> {
-        let keys = [format!("lock:{name}"), format!("fence:{name}")];
+        let keys = self.layout.keys(name);
         let channel = format!("{}{name}", self.answers);
         let answer = self.script.run(&mut self.asking, &keys, &[&channel]).await;
         answer.map_err(problem_of)
@@ -202,19 +219,11 @@ impl Observer {
     }
 }
 
-/// Our keys carry a hash tag; a lock of another library may not.
-fn untagged(name: &str) -> &str {
-    name.strip_prefix('{')
-        .and_then(|name| name.strip_suffix('}'))
-        .unwrap_or(name)
-}
-
-fn read_answer(payload: &str) -> (Option<String>, Option<FencingToken>) {
-    let (token, owner) = match payload.split_once(' ') {
-        Some((token, owner)) => (token, Some(owner.to_owned())),
-        None => (payload, None),
-    };
-    (owner, token.parse().ok().map(FencingToken))
+fn read_answer(payload: &[u8]) -> (Option<String>, Option<FencingToken>) {
+    let mut parts = payload.splitn(2, |byte| *byte == b' ');
+    let token = parts.next().map(String::from_utf8_lossy);
+    let token = token.and_then(|token| token.parse().ok());
+    (parts.next().map(readable), token.map(FencingToken))
 }
 
 #[cfg(test)]
@@ -224,16 +233,9 @@ mod tests {
     #[test]
     fn an_answer_names_the_token_and_the_owner_where_there_are_any() {
         let owner = |name: &str| Some(name.to_owned());
-        assert_eq!(read_answer("7 a b"), (owner("a b"), Some(FencingToken(7))));
-        assert_eq!(read_answer("7"), (None, Some(FencingToken(7))));
-        assert_eq!(read_answer("- a"), (owner("a"), None));
-        assert_eq!(read_answer("-"), (None, None));
-    }
-
-    #[test]
-    fn a_hash_tag_is_taken_off() {
-        assert_eq!(untagged("{account-42}"), "account-42");
-        assert_eq!(untagged("{}}"), "}");
-        assert_eq!(untagged("plain"), "plain");
+        assert_eq!(read_answer(b"7 a b"), (owner("a b"), Some(FencingToken(7))));
+        assert_eq!(read_answer(b"7"), (None, Some(FencingToken(7))));
+        assert_eq!(read_answer(b"- a"), (owner("a"), None));
+        assert_eq!(read_answer(b"-"), (None, None));
     }
 }

@@ -10,8 +10,14 @@ use std::collections::HashMap;
 /// counter belongs to the last of the grants that wait, and so does the owner,
 /// unless that hold is over already. What cannot be known is left out, never
 /// guessed: tokens are not always one apart.
+///
+/// What this program does with its own locks is known, so every `set` is a grant
+/// there. Another library may use any command: a key that appears is granted, one
+/// that vanishes is released, and a value that is written again is a renewal.
 pub(super) struct Observed {
     node: String,
+    /// The locks are this program's.
+    own: bool,
     keys: HashMap<String, KeyState>,
 }
 
@@ -23,6 +29,8 @@ struct KeyState {
     waiting: Vec<LockEvent>,
     /// `SET … PX` says `set` and then `expire`; that `expire` is no renewal.
     just_set: bool,
+    /// It was granted, and its end was not seen.
+    is_held: bool,
 }
 
 #[derive(Debug, PartialEq)]
@@ -34,9 +42,10 @@ pub(super) enum Next {
 }
 
 impl Observed {
-    pub(super) fn new(node: &str) -> Observed {
+    pub(super) fn new(node: &str, own: bool) -> Observed {
         Observed {
             node: node.to_owned(),
+            own,
             keys: HashMap::new(),
         }
     }
@@ -51,10 +60,17 @@ impl Observed {
             "del" => LockEventKind::Released,
             // Both took the lock away without anybody releasing it.
             "expired" | "evicted" => LockEventKind::Expired,
+            // A library keeps its own fields in a lock that is held.
+            "hset" | "hincrby" | "hincrbyfloat" if !self.own && !state.is_held => {
+                LockEventKind::Granted
+            }
+            "rename_to" | "move_to" | "copy_to" | "restore" if !self.own => LockEventKind::Granted,
+            "rename_from" | "move_from" if !self.own => LockEventKind::Released,
             _ => return Next::Rows(Vec::new()),
         };
         let granted = kind == LockEventKind::Granted;
         state.just_set = granted;
+        state.is_held = granted || (kind == LockEventKind::Renewed && state.is_held);
         let asked = !state.waiting.is_empty();
         state.waiting.push(LockEvent {
             at_ns,
@@ -67,7 +83,7 @@ impl Observed {
         match (asked, granted) {
             (true, _) => Next::Rows(Vec::new()),
             (false, true) => Next::Ask,
-            (false, false) => Next::Rows(state.complete(None, None)),
+            (false, false) => Next::Rows(state.complete(self.own, None, None)),
         }
     }
 
@@ -83,14 +99,14 @@ impl Observed {
             return Vec::new();
         };
         state.just_set = false;
-        state.complete(owner, token)
+        state.complete(self.own, owner, token)
     }
 
     /// Nobody will answer any more: the rows that wait, with what is known.
     pub(super) fn give_up(&mut self) -> Vec<LockEvent> {
         let states = self.keys.values_mut();
         let mut rows: Vec<_> = states
-            .flat_map(|state| state.complete(None, None))
+            .flat_map(|state| state.complete(self.own, None, None))
             .collect();
         rows.sort_by_key(|row| row.at_ns);
         rows
@@ -98,7 +114,12 @@ impl Observed {
 }
 
 impl KeyState {
-    fn complete(&mut self, owner: Option<String>, token: Option<FencingToken>) -> Vec<LockEvent> {
+    fn complete(
+        &mut self,
+        own: bool,
+        owner: Option<String>,
+        token: Option<FencingToken>,
+    ) -> Vec<LockEvent> {
         let mut rows = std::mem::take(&mut self.waiting);
         let is_grant = |row: &LockEvent| row.kind == LockEventKind::Granted;
         let mut grants_left = rows.iter().filter(|row| is_grant(row)).count();
@@ -106,6 +127,9 @@ impl KeyState {
             if is_grant(row) {
                 grants_left -= 1;
                 let last = grants_left == 0;
+                if !own && last && owner.is_some() && self.owner == owner {
+                    row.kind = LockEventKind::Renewed;
+                }
                 self.token = token.filter(|_| last);
                 // An owner is there only while the last hold lasts.
                 self.owner = owner.clone().filter(|_| last);
@@ -144,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_hold_from_its_grant_to_its_end() {
-        let mut observed = Observed::new("redis");
+        let mut observed = Observed::new("redis", true);
         assert_eq!(observed.notified(1, "k", "set"), Next::Ask);
         assert_eq!(rows(observed.notified(2, "k", "expire")), []);
         assert_eq!(
@@ -167,7 +191,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_came_late_is_not_given_to_the_wrong_hold() {
-        let mut observed = Observed::new("redis");
+        let mut observed = Observed::new("redis", true);
         assert_eq!(observed.notified(1, "k", "set"), Next::Ask);
         for (at_ns, command) in [(2, "expire"), (3, "del"), (4, "set"), (5, "expire")] {
             assert_eq!(rows(observed.notified(at_ns, "k", command)), []);
@@ -184,7 +208,7 @@ mod tests {
 
     #[test]
     fn keys_do_not_wait_for_each_other() {
-        let mut observed = Observed::new("redis");
+        let mut observed = Observed::new("redis", true);
         assert_eq!(observed.notified(1, "k", "set"), Next::Ask);
         assert_eq!(
             rows(observed.notified(2, "other", "del")),
@@ -192,5 +216,42 @@ mod tests {
         );
         assert_eq!(told(observed.give_up()), [(Granted, None, None)]);
         assert_eq!(told(observed.give_up()), []);
+    }
+
+    #[test]
+    fn a_foreign_lock_is_granted_when_its_key_appears_and_released_when_it_vanishes() {
+        let mut observed = Observed::new("redis", false);
+        for (appears, vanishes) in [
+            ("set", "del"),
+            ("hset", "del"),
+            ("hincrby", "rename_from"),
+            ("rename_to", "move_from"),
+            ("restore", "del"),
+        ] {
+            assert_eq!(observed.notified(1, "k", appears), Next::Ask, "{appears}");
+            assert_eq!(rows(observed.notified(2, "k", "expire")), []);
+            let granted = told(observed.answered("k", owner("a"), None));
+            assert_eq!(granted, [(Granted, owner("a"), None)], "{appears}");
+            // What a holder keeps in its own lock is nobody's grant.
+            for command in ["hset", "hincrby", "hdel", "incrby", "persist"] {
+                assert_eq!(rows(observed.notified(3, "k", command)), [], "{command}");
+            }
+            let renewed = rows(observed.notified(4, "k", "expire"));
+            assert_eq!(renewed, [(Renewed, owner("a"), None)]);
+            let released = rows(observed.notified(5, "k", vanishes));
+            assert_eq!(released, [(Released, owner("a"), None)], "{vanishes}");
+        }
+    }
+
+    #[test]
+    fn a_foreign_holder_that_writes_its_value_again_renews() {
+        let mut observed = Observed::new("redis", false);
+        let mut set_by = |name: &str| {
+            assert_eq!(observed.notified(1, "k", "set"), Next::Ask);
+            told(observed.answered("k", owner(name), None))
+        };
+        assert_eq!(set_by("a"), [(Granted, owner("a"), None)]);
+        assert_eq!(set_by("a"), [(Renewed, owner("a"), None)]);
+        assert_eq!(set_by("b"), [(Granted, owner("b"), None)]);
     }
 }

@@ -31,7 +31,7 @@ impl Plain {
         Plain {
             link,
             floor: settings.fence_floor,
-            acquire: Lua::new(concat!(
+            acquire: settings.script(concat!(
                 include_str!("scripts/token.lua"),
                 include_str!("scripts/acquire.lua")
             )),

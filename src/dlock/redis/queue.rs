@@ -62,12 +62,12 @@ impl QueueLine {
             link,
             floor: settings.fence_floor,
             queue_max: settings.queue_max,
-            stand: Lua::new(concat!(
+            stand: settings.script(concat!(
                 include_str!("scripts/token.lua"),
                 include_str!("scripts/line.lua"),
                 include_str!("scripts/stand.lua")
             )),
-            leave: Lua::new(concat!(
+            leave: settings.script(concat!(
                 include_str!("scripts/token.lua"),
                 include_str!("scripts/line.lua"),
                 include_str!("scripts/leave.lua")

@@ -77,7 +77,7 @@ impl Nodes {
             all,
             quorum,
             requests,
-            acquire: Lua::new(include_str!("scripts/acquire.lua")),
+            acquire: link_settings.script(include_str!("scripts/acquire.lua")),
             write_back: link_settings.script(include_str!("scripts/write_back.lua")),
             renew: link_settings.script(include_str!("../redis/scripts/renew.lua")),
             release: link_settings.script(include_str!("../redis/scripts/release.lua")),

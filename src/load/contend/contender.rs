@@ -5,7 +5,9 @@ use super::tally::{Held, Tally};
 use crate::clock::raw_monotonic_ns;
 use crate::dlock::{Lease, LockClient, LockError, LockProblem};
 use crate::load::Recorder;
-use crate::model::{ArrivalEnd, ArrivalRow, ContendPlan, Event, EventKind, ReleaseStyle, Step};
+use crate::model::{
+    ArrivalEnd, ArrivalRow, BodyHash, ContendPlan, Event, EventKind, ReleaseStyle, Step,
+};
 use crate::resource::{ClientError, ResourceClient, WriteAnswer, WriteAttempt};
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,7 +93,7 @@ impl Contender {
     }
 
     pub(super) fn is_ready(&self) {
-        self.tell(raw_monotonic_ns(), EventKind::Ready);
+        self.tell(raw_monotonic_ns(), EventKind::Ready { lacks: Vec::new() });
     }
 
     /// Until the step is over.
@@ -225,8 +227,9 @@ impl Contender {
             EventKind::Acquired {
                 round,
                 key: key.clone(),
-                token,
+                token: Some(token),
                 owner: lease.owner().to_owned(),
+                valid_until_ns: Some(lease.valid_until_ns()),
             },
         );
         let work = field.plan.work.draw(&mut self.random);
@@ -238,7 +241,7 @@ impl Contender {
                 EventKind::Lost {
                     round,
                     key: key.clone(),
-                    token,
+                    token: Some(token),
                     reason: reason.to_string(),
                 },
             );
@@ -251,7 +254,7 @@ impl Contender {
             EventKind::Releasing {
                 round,
                 key: key.clone(),
-                token,
+                token: Some(token),
             },
         );
         let outcome = match field.plan.lock.release {
@@ -284,7 +287,7 @@ impl Contender {
             EventKind::Released {
                 round,
                 key,
-                token,
+                token: Some(token),
                 outcome,
             },
         );
@@ -294,13 +297,15 @@ impl Contender {
     async fn write(&self, round: u32, lease: &Lease, at_ns: u64) -> Result<(), Failed> {
         let (key, token) = (lease.key().to_owned(), lease.fence());
         let owner = lease.owner().to_owned();
+        let body = format!(r#"{{"by":"{}","token":{token}}}"#, self.name);
         self.tell(
             at_ns,
             EventKind::Writing {
                 round,
                 key: key.clone(),
-                token,
+                token: Some(token),
                 owner: owner.clone(),
+                body: Some(BodyHash::of(body.as_bytes())),
             },
         );
         let attempt = WriteAttempt {
@@ -309,14 +314,14 @@ impl Contender {
             token_seq: 0,
             owner: Some(owner.clone()),
             based_on: None,
-            body: format!(r#"{{"by":"{}","token":{token}}}"#, self.name).into(),
+            body: body.into(),
         };
         let answer = self.field.resource.put(&attempt).await;
         let told = match &answer {
             Ok(WriteAnswer::Accepted { position }) => EventKind::WriteAccepted {
                 round,
                 key,
-                token,
+                token: Some(token),
                 owner,
                 position: *position,
             },

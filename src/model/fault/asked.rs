@@ -130,6 +130,28 @@ impl Fault {
         }
     }
 
+    /// The clock that it moves.
+    pub fn clock(&self) -> Option<ClockName> {
+        match self {
+            Fault::Skew { clock, .. } | Fault::Drift { clock, .. } => Some(*clock),
+            _ => None,
+        }
+    }
+
+    pub fn by_ms(&self) -> Option<i64> {
+        match self {
+            Fault::Skew { by_ms, .. } => Some(*by_ms),
+            _ => None,
+        }
+    }
+
+    pub fn ppm(&self) -> Option<i64> {
+        match self {
+            Fault::Drift { ppm, .. } => Some(*ppm),
+            _ => None,
+        }
+    }
+
     /// The same for another node; a fault of links between several stays as it is.
     pub fn at(&self, other: String) -> Fault {
         let mut fault = self.clone();

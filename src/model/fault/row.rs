@@ -1,4 +1,4 @@
-use super::FaultKind;
+use super::{ClockName, FaultKind};
 use serde::{Deserialize, Serialize};
 
 /// One row of `faults.jsonl`. A fault counts only when a row of it says
@@ -23,6 +23,15 @@ pub struct FaultRow {
     /// On a request: how long it is to last, as written or as drawn by the seed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub for_ms: Option<u64>,
+    /// On the request of a skew or drift: the clock that is moved.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<ClockName>,
+    /// On the request of a skew: how far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by_ms: Option<i64>,
+    /// On the request of a drift: how much faster it runs, in parts per million.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ppm: Option<i64>,
 }
 
 impl FaultRow {
@@ -59,4 +68,29 @@ impl FaultStage {
         FaultStage::Ended,
         FaultStage::Healed,
     ];
+
+    /// As records write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            FaultStage::Requested => "requested",
+            FaultStage::Observed => "observed",
+            FaultStage::Unproven => "unproven",
+            FaultStage::Ending => "ending",
+            FaultStage::Ended => "ended",
+            FaultStage::Healed => "healed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn row_of_earlier_program_has_no_parameters_as_data() {
+        let line = r#"{"at_ns":1,"id":2,"fault":"skew","target":"redis","stage":"requested","detail":"realtime by +5 ms"}"#;
+        let row: FaultRow = serde_json::from_str(line).unwrap();
+        assert_eq!((row.clock, row.by_ms, row.ppm), (None, None, None));
+        assert_eq!(serde_json::to_string(&row).unwrap(), line);
+    }
 }

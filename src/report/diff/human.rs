@@ -3,6 +3,7 @@
 use super::{Change, Difference, Measured, Standing, Verdict};
 use crate::report::grid::{Grid, wrapped};
 use crate::report::look::{Color, Look};
+use crate::report::shown;
 use serde_json::Value;
 
 /// A run by what it is called here, and what is asked of it.
@@ -14,15 +15,12 @@ pub fn screen(difference: &Difference, look: &Look) -> String {
         true => look.paint("a verdict changed", Color::Bad),
         false => look.paint("the same verdicts", Color::Good),
     };
-    let mut text = format!("{}: {changed}\n", difference.scenario);
+    let mut text = format!("{}: {changed}\n", shown::line(&difference.scenario));
     let mut grid = Grid::new(&["  case", "old", "new"]);
     for verdict in &difference.verdicts {
-        let mark = if verdict.old == verdict.new { ' ' } else { '!' };
-        grid.row(vec![
-            format!("{mark} {}", verdict.case),
-            verdict.old.words().to_owned(),
-            verdict.new.words().to_owned(),
-        ]);
+        let mark = if verdict.is_changed() { '!' } else { ' ' };
+        let [old, new] = verdict.cells();
+        grid.row(vec![format!("{mark} {}", verdict.case), old, new]);
     }
     text += &grid.text("", width);
     text += &unfinished(difference, width);
@@ -79,7 +77,7 @@ pub fn words(value: &Option<Value>) -> String {
 fn measurements(difference: &Difference, look: &Look) -> String {
     let mut text = wrapped(&measured_words(difference), "", look.width);
     let mut grid = Grid::new(&["  measurement", "old", "new", "ratio"]);
-    for measured in shown(difference, look.all) {
+    for measured in measured_to_show(difference, look.all) {
         let mark = if measured.beyond { '!' } else { ' ' };
         grid.row(vec![
             format!("{mark} {} {}", measured.case, measured.what),
@@ -127,7 +125,7 @@ pub fn in_one_run_only(difference: &Difference) -> Vec<String> {
 }
 
 /// Beyond the noise, or all.
-pub fn shown(difference: &Difference, all: bool) -> impl Iterator<Item = &Measured> {
+pub fn measured_to_show(difference: &Difference, all: bool) -> impl Iterator<Item = &Measured> {
     let measurements = difference.measurements.iter();
     measurements.filter(move |measured| all || measured.beyond)
 }

@@ -1,8 +1,9 @@
 //! A difference for the page of a CI job.
 
-use super::human::{in_one_run_only, measured_words, shown, words};
+use super::human::{in_one_run_only, measured_to_show, measured_words, words};
 use super::{Change, Difference};
 use crate::report::markup::{cell, escaped};
+use crate::report::shown;
 use std::fmt::Write;
 
 pub fn page(difference: &Difference, all: bool) -> String {
@@ -13,10 +14,10 @@ pub fn page(difference: &Difference, all: bool) -> String {
     let mut text = format!("### {}: {changed}\n", cell(&difference.scenario));
     text += "\n| case | old | new |\n|---|---|---|\n";
     for verdict in &difference.verdicts {
-        let (old, new) = (verdict.old.words(), verdict.new.words());
-        let new = match verdict.old == verdict.new {
-            true => new.to_owned(),
-            false => format!("**{new}**"),
+        let [old, new] = verdict.cells();
+        let new = match verdict.is_changed() {
+            true => format!("**{new}**"),
+            false => new,
         };
         let _ = writeln!(text, "| {} | {old} | {new} |", cell(&verdict.case));
     }
@@ -27,10 +28,10 @@ pub fn page(difference: &Difference, all: bool) -> String {
         let _ = writeln!(text, "\n{}", cell(&line));
     }
     text.push('\n');
-    if shown(difference, all).next().is_some() {
+    if measured_to_show(difference, all).next().is_some() {
         text += "| case | measurement | old | new | ratio |\n|---|---|--:|--:|--:|\n";
     }
-    for measured in shown(difference, all) {
+    for measured in measured_to_show(difference, all) {
         let ratio = match measured.beyond {
             true => format!("**{}**", measured.ratio_words()),
             false => measured.ratio_words(),
@@ -49,7 +50,7 @@ pub fn page(difference: &Difference, all: bool) -> String {
 /// One that is there for whoever wants to see it: a line, and the rest behind it.
 pub fn folded(difference: &Difference) -> String {
     let title = format!("{}: {}", difference.scenario, difference.headline());
-    let (title, page) = (escaped(&title), page(difference, false));
+    let (title, page) = (escaped(&shown::line(&title)), page(difference, false));
     format!("<details><summary>{title}</summary>\n\n{page}\n</details>\n")
 }
 

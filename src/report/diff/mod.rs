@@ -2,15 +2,20 @@
 //! what was measured, noise apart.
 
 mod human;
+mod judged;
 mod markdown;
 mod measured;
+mod verdict;
 
 pub use human::screen;
 pub use markdown::{folded, page};
 pub use measured::{DEFAULT_RATIO, Measured, numbers};
+pub use verdict::{Standing, Verdict};
 
-use super::recorded::{Case, Recorded};
+use super::recorded::Recorded;
+use super::shown;
 use crate::model::Outcome;
+use judged::case_findings;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,62 +24,16 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Debug, Serialize)]
 pub struct Difference {
     pub scenario: String,
-    /// A verdict is another, or is there in one run only.
+    /// A verdict, or what became of a lock, is another, or is there in one run only.
     pub verdict_changed: bool,
     pub verdicts: Vec<Verdict>,
     /// The scenario's text, seed, settings: what makes two runs less alike.
     pub conditions: Vec<Change>,
-    /// Case by case: violations, counts, findings, doubts, explanation.
+    /// Case by case: violations, promises, counts, findings, doubts, explanation.
     pub findings: Vec<Change>,
     /// Everything that both measured, and what only one did.
     pub measurements: Vec<Measured>,
     pub environment: Vec<Change>,
-}
-
-/// How a case stood in both runs.
-#[derive(Debug, Serialize)]
-pub struct Verdict {
-    pub case: String,
-    pub old: Standing,
-    pub new: Standing,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    AsExpected,
-    NotAsExpected,
-    Inconclusive,
-    /// The run ended before it had judged the case.
-    Unfinished,
-    /// The run does not have the case.
-    Absent,
-}
-
-impl Verdict {
-    /// What it means for whoever asks whether all is as it was. Where nobody could tell
-    /// how a case stands, nobody can tell whether it changed.
-    fn weight(&self) -> Outcome {
-        use Standing::{AsExpected, Inconclusive, Unfinished};
-        match (self.old, self.new) {
-            (old, new) if old == new => Outcome::AsExpected,
-            (_, Inconclusive | Unfinished) => Outcome::Inconclusive,
-            (Inconclusive | Unfinished, AsExpected) => Outcome::Inconclusive,
-            _ => Outcome::NotAsExpected,
-        }
-    }
-}
-
-impl Standing {
-    pub fn words(self) -> &'static str {
-        match self {
-            Standing::AsExpected => "as expected",
-            Standing::NotAsExpected => "not as expected",
-            Standing::Inconclusive => "inconclusive",
-            Standing::Unfinished => "unfinished",
-            Standing::Absent => "absent",
-        }
-    }
 }
 
 /// Something that is not the same; `None` where one run does not have it.
@@ -107,11 +66,7 @@ pub fn compare(old: &Recorded, new: &Recorded, ratio: f64) -> Result<Difference,
     let names = names(&[&before.cases, &after.cases]);
     let unfinished = before.unfinished.iter().chain(&after.unfinished);
     let names: BTreeSet<&String> = names.into_iter().chain(unfinished).collect();
-    let verdicts = names.iter().map(|case| Verdict {
-        case: (*case).clone(),
-        old: standing(old, case),
-        new: standing(new, case),
-    });
+    let verdicts = names.iter().map(|case| Verdict::of(case, old, new));
     let verdicts: Vec<Verdict> = verdicts.collect();
     let mut findings = Vec::new();
     let mut measurements = Vec::new();
@@ -127,7 +82,7 @@ pub fn compare(old: &Recorded, new: &Recorded, ratio: f64) -> Result<Difference,
     });
     Ok(Difference {
         scenario: before.scenario.name.clone(),
-        verdict_changed: verdicts.iter().any(|verdict| verdict.old != verdict.new),
+        verdict_changed: verdicts.iter().any(Verdict::is_changed),
         conditions: conditions(old, new),
         verdicts,
         findings,
@@ -139,11 +94,9 @@ pub fn compare(old: &Recorded, new: &Recorded, ratio: f64) -> Result<Difference,
 impl Difference {
     /// In a line: whether a verdict changed, which, and how much was measured otherwise.
     pub fn headline(&self) -> String {
-        let changed = self.verdicts.iter().filter(|one| one.old != one.new);
-        let changed = changed
-            .map(|one| format!("{} {} -> {}", one.case, one.old.words(), one.new.words()))
-            .collect::<Vec<_>>()
-            .join(", ");
+        let changed = self.verdicts.iter().flat_map(Verdict::changes);
+        let changed = changed.collect::<Vec<_>>().join(", ");
+        let changed = shown::line(&changed);
         let measured = human::measured_words(self);
         match self.verdict_changed {
             true => format!("a verdict changed ({changed}); {measured}"),
@@ -170,17 +123,6 @@ impl Difference {
     }
 }
 
-fn standing(run: &Recorded, case: &str) -> Standing {
-    let judged = run.stable.cases.get(case);
-    match judged.map(|case| case.verdict) {
-        Some(Outcome::AsExpected) => Standing::AsExpected,
-        Some(Outcome::NotAsExpected) => Standing::NotAsExpected,
-        Some(Outcome::Inconclusive) => Standing::Inconclusive,
-        None if run.stable.unfinished.iter().any(|name| name == case) => Standing::Unfinished,
-        None => Standing::Absent,
-    }
-}
-
 fn conditions(old: &Recorded, new: &Recorded) -> Vec<Change> {
     let part = |what: &str, of: &dyn Fn(&Recorded) -> Value| {
         let known = |value: Value| (!value.is_null()).then_some(value);
@@ -203,100 +145,6 @@ fn conditions(old: &Recorded, new: &Recorded) -> Vec<Change> {
     all
 }
 
-/// What the judge says about a case that both runs have.
-fn case_findings(all: &mut Vec<Change>, name: &str, old: &Recorded, new: &Recorded) {
-    let cases = (old.stable.cases.get(name), new.stable.cases.get(name));
-    let (Some(before), Some(after)) = cases else {
-        return;
-    };
-    let same_kind = |what: &str, of: &dyn Fn(&Case) -> Option<Value>| {
-        change(Some(name), what, of(before), of(after))
-    };
-    all.extend(same_kind("fence", &|case| {
-        case.fence.clone().map(Value::from)
-    }));
-    all.extend(violations(name, old, new));
-    if let (Some(before), Some(after)) = (&before.counts, &after.counts) {
-        all.extend(maps(name, "", &as_json(before), &as_json(after)));
-    }
-    let findings = |case: &Case| -> BTreeMap<String, Value> {
-        let words = case.findings.iter().map(|finding| {
-            let found = match (finding.held, finding.found) {
-                (true, _) => "held".to_owned(),
-                (false, Some(found)) => format!("found {found}"),
-                (false, None) => "not held".to_owned(),
-            };
-            let words = format!("{} expected, {found}", finding.expected);
-            (finding.what.clone(), json!(words))
-        });
-        words.collect()
-    };
-    all.extend(maps(
-        name,
-        "expectation ",
-        &findings(before),
-        &findings(after),
-    ));
-    let doubts = |case: &Case| (!case.doubts.is_empty()).then(|| json!(case.doubts.join("; ")));
-    all.extend(same_kind("doubts", &doubts));
-    all.extend(same_kind("faults", &|case| {
-        case.faults.as_ref().map(fault_words)
-    }));
-    all.extend(same_kind("last writer", &|case| case.last_writer.clone()));
-    all.extend(same_kind("explanation", &|case| {
-        case.explanation.as_ref().map(explanation_words)
-    }));
-}
-
-fn violations(name: &str, old: &Recorded, new: &Recorded) -> Vec<Change> {
-    let (before, after) = (old.violations(name), new.violations(name));
-    let (Some((before, counted)), Some((after, counted_too))) = (&before, &after) else {
-        let said = |known: bool| known.then(|| json!("recorded"));
-        let whether = change(
-            Some(name),
-            "violations",
-            said(before.is_some()),
-            said(after.is_some()),
-        );
-        return whether.into_iter().collect();
-    };
-    let kinds = names_of(before, after).into_iter();
-    let changes = kinds.filter_map(|kind| {
-        let count = |all: &BTreeMap<String, u64>| all.get(kind).copied().unwrap_or(0);
-        let (old, new) = (count(before), count(after));
-        // Where counts differ from run to run anyway, only a kind that comes or
-        // goes means something.
-        if !(*counted && *counted_too) && (old > 0) == (new > 0) {
-            return None;
-        }
-        let what = format!("violations {kind}");
-        change(Some(name), &what, Some(json!(old)), Some(json!(new)))
-    });
-    changes.collect()
-}
-
-fn fault_words(faults: &Value) -> Value {
-    let word = |fault: &Value, field: &str| fault[field].as_str().unwrap_or("?").to_owned();
-    let all = faults.as_array().into_iter().flatten();
-    let all = all.map(|fault| {
-        let (what, whom) = (word(fault, "fault"), word(fault, "target"));
-        format!("{what} {whom}: {}", word(fault, "came_to"))
-    });
-    json!(all.collect::<Vec<_>>().join(", "))
-}
-
-/// Too long for a cell: how each story ends is enough to go and read it.
-fn explanation_words(stories: &Value) -> Value {
-    let all = stories.as_array().into_iter().flatten();
-    let ends = all.map(|story| {
-        let steps = story["steps"].as_array().map_or(0, Vec::len);
-        let last = story["steps"].as_array().and_then(|steps| steps.last());
-        let last = last.and_then(Value::as_str).unwrap_or_default();
-        format!("{steps} steps to: {last}")
-    });
-    json!(ends.collect::<Vec<_>>().join("; "))
-}
-
 fn maps(
     case: &str,
     prefix: &str,
@@ -314,11 +162,6 @@ fn maps(
         )
     });
     changes.collect()
-}
-
-fn as_json(counts: &BTreeMap<String, u64>) -> BTreeMap<String, Value> {
-    let counts = counts.iter();
-    counts.map(|(name, n)| (name.clone(), json!(n))).collect()
 }
 
 fn change(

@@ -1,3 +1,5 @@
+mod lock;
+
 use super::{Change, Difference, Standing, Verdict, compare, folded, page, screen};
 use crate::model::{CaseResult, Outcome, RunRecord};
 use crate::report::json::result;
@@ -297,11 +299,14 @@ fn a_case_that_nobody_could_judge_is_no_changed_case() {
         (Absent, AsExpected, Outcome::NotAsExpected),
     ];
     for (old, new, weight) in weights {
-        let case = "a".to_owned();
-        assert_eq!(
-            Verdict { case, old, new }.weight(),
-            weight,
-            "{old:?} {new:?}"
-        );
+        let verdict = Verdict {
+            case: "a".to_owned(),
+            old,
+            new,
+            old_lock: None,
+            new_lock: None,
+            determined: true,
+        };
+        assert_eq!(verdict.weight(), weight, "{old:?} {new:?}");
     }
 }

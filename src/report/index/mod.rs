@@ -14,7 +14,7 @@ pub use when::is_of_a_run;
 use super::diff;
 use super::mark::Mark;
 use super::recorded::Recorded;
-use crate::model::Outcome;
+use crate::model::{LockOutcome, Outcome};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All runs of one scenario that are still there.
@@ -44,6 +44,8 @@ pub struct Run {
 pub struct Seen {
     pub verdict: Outcome,
     cases: BTreeMap<String, Outcome>,
+    /// Of the cases whose result says what became of the lock.
+    locks: BTreeMap<String, LockOutcome>,
     unfinished: BTreeSet<String>,
     seed: u64,
     /// What was laid over the scenario's file, and defects switched on.
@@ -67,6 +69,11 @@ impl Seen {
             cases: cases
                 .map(|(name, case)| (name.clone(), case.verdict))
                 .collect(),
+            locks: stable
+                .cases
+                .iter()
+                .filter_map(|(name, case)| Some((name.clone(), case.lock?)))
+                .collect(),
             unfinished: stable.unfinished.iter().cloned().collect(),
             seed: stable.seed,
             with: stable.settings.iter().cloned().chain(mutant).collect(),
@@ -87,9 +94,16 @@ impl Seen {
         format!("{good} of {}", self.cases.len() + self.unfinished.len())
     }
 
-    /// The same verdict of the same cases.
+    /// The same verdict of the same cases, and no lock broken in one of them alone.
     fn is_judged_like(&self, other: &Seen) -> bool {
-        self.cases == other.cases && self.unfinished == other.unfinished
+        let is_broken = |lock: &LockOutcome| *lock == LockOutcome::Broken;
+        let same_lock = |(case, lock): (&String, &LockOutcome)| {
+            let other = other.locks.get(case);
+            other.is_none_or(|other| is_broken(other) == is_broken(lock))
+        };
+        self.cases == other.cases
+            && self.unfinished == other.unfinished
+            && self.locks.iter().all(same_lock)
     }
 }
 

@@ -5,8 +5,9 @@ use super::strip::strip;
 use super::trends::trends;
 use super::when::when;
 use super::{History, Run, Seen, mark_of};
-use crate::model::Outcome;
+use crate::model::{LockOutcome, Outcome};
 use crate::report::html::document;
+use crate::report::lock;
 use crate::report::mark::Mark;
 use crate::report::markup::escaped;
 use std::collections::BTreeSet;
@@ -219,12 +220,22 @@ fn standing(seen: Option<&Seen>, case: &str) -> String {
         return "<span class=\"faint\">none</span>".to_owned();
     };
     match seen.cases.get(case) {
-        Some(outcome) => Mark::of(*outcome).badge(),
+        Some(outcome) => Mark::of(*outcome).badge() + &lock_words(seen, case),
         None if seen.unfinished.contains(case) => {
             "<span class=\"faint\">did not finish</span>".to_owned()
         }
         None => "<span class=\"faint\">absent</span>".to_owned(),
     }
+}
+
+/// What became of the lock, where the result says it.
+fn lock_words(seen: &Seen, case: &str) -> String {
+    let lock = seen.locks.get(case);
+    let words = lock.map(|outcome| match outcome {
+        LockOutcome::Broken => " <span class=\"differs\">lock broken</span>".to_owned(),
+        other => format!(" <small>lock {}</small>", lock::word(*other)),
+    });
+    words.unwrap_or_default()
 }
 
 /// The newest first, as people look for them.

@@ -167,3 +167,22 @@ fn a_run_that_was_killed_says_what_it_had_not_judged() {
         ],
     );
 }
+
+#[test]
+fn what_became_of_the_lock_stands_beside_each_case() {
+    let with = |lock: &str| seen(|value| value["stable"]["cases"]["fenced"]["lock"] = json!(lock));
+    let mut storm = history("storm", vec![Ok(with("broken"))]);
+    storm.baseline = Some(Ok(with("kept")));
+    assert_eq!(storm.differs(), Some(true));
+    let mut earlier = history("earlier", vec![Ok(with("broken"))]);
+    earlier.baseline = Some(Ok(good(1)));
+    assert_eq!(earlier.differs(), Some(false), "nothing to compare with");
+    let page = page(&[storm]);
+    expect(
+        &page,
+        &[
+            "<span class=\"differs\">lock broken</span>",
+            "<small>lock kept</small>",
+        ],
+    );
+}

@@ -166,6 +166,6 @@ mod tests {
         svg.text("ink", "start", (0.0, 0.0), "</text>\u{7}");
         let text = svg.finish();
         assert!(text.contains("<title>a &lt; b &amp; &quot;c&quot;</title>"));
-        assert!(text.contains(">&lt;/text&gt;</text>"), "{text}");
+        assert!(text.contains(">&lt;/text&gt;\\x07</text>"), "{text}");
     }
 }

@@ -1,8 +1,13 @@
 //! What a person wants to know about one case, line by line.
 
-use crate::model::{CaseResult, Expectations, FaultRow, FaultStage, Finding, Story, StoryStep};
-use crate::report::grid::{hung, wrapped};
-use crate::report::look::Look;
+use crate::model::{
+    CaseResult, DoubtReason, Expectations, FaultRow, FaultStage, Finding, LockOutcome, Outcome,
+    Story, StoryStep,
+};
+use crate::report::grid::{columns, hung, wrapped, wrapped_painted};
+use crate::report::lock;
+use crate::report::look::{Color, Look};
+use crate::report::shown;
 
 /// Stories shown per case; the result has them all.
 const STORIES_SHOWN: usize = 1;
@@ -13,7 +18,7 @@ pub struct CaseLines {
     pub name: String,
     /// The verdict: always shown.
     pub head: String,
-    /// What was expected and found, and what is in doubt.
+    /// What was expected and found, what became of the lock, and what is in doubt.
     pub found: Vec<String>,
     /// How it came to that, and what stands at the end.
     pub story: Vec<String>,
@@ -21,10 +26,11 @@ pub struct CaseLines {
 
 impl CaseLines {
     pub fn new(case: &CaseResult, look: &Look) -> CaseLines {
+        let (head, below) = head(case, look);
         CaseLines {
             name: case.name.clone(),
-            head: head(case, look),
-            found: lines(&found(case, look.width)),
+            head,
+            found: lines(&(below + &found(case, look))),
             story: lines(&story(case, look)),
         }
     }
@@ -39,27 +45,63 @@ fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-fn head(case: &CaseResult, look: &Look) -> String {
-    let outcome = look.outcome(case.verdict.outcome);
+/// Whether the scenario came out as written, and whether the lock kept its promises: in one
+/// line where it fits, and else in two.
+fn head(case: &CaseResult, look: &Look) -> (String, String) {
+    let outcome = match lock::is_only_not_offered(&case.verdict) {
+        true => look.paint("inconclusive (not offered)", Color::Calm),
+        false => look.outcome(case.verdict.outcome),
+    };
     let fence = match case.notes.is_without_writes() {
         true => String::new(),
         false => format!(" (fence {})", case.fence),
     };
-    format!("{}{fence}: {outcome}", case.name)
+    let head = format!("{}{fence}: {outcome}", shown::line(&case.name));
+    let Some((summary, kept)) = lock::summary(case).zip(lock::outcome(case)) else {
+        return (head, String::new());
+    };
+    let summary = match kept {
+        LockOutcome::Kept => summary,
+        LockOutcome::Broken => look.paint(&summary, Color::Bad),
+        LockOutcome::Excused | LockOutcome::NotTested => look.paint(&summary, Color::Calm),
+    };
+    match columns(&head) + 2 + columns(&summary) <= look.width {
+        true => (format!("{head}, {summary}"), String::new()),
+        false => (head, wrapped_painted(&summary, INDENT, look.width)),
+    }
 }
 
-fn found(case: &CaseResult, width: usize) -> String {
+/// Of a good case whose lock is good, the head says enough.
+fn about_the_lock(case: &CaseResult, look: &Look) -> String {
+    let Some(kept) = lock::outcome(case) else {
+        return String::new();
+    };
+    let is_good = kept == LockOutcome::Kept && case.verdict.outcome == Outcome::AsExpected;
+    let lines = lock::details(&case.judgement).into_iter();
+    let lines = lines.filter(|_| look.all || !is_good);
+    lines
+        .map(|line| wrapped(&line, INDENT, look.width))
+        .collect()
+}
+
+fn found(case: &CaseResult, look: &Look) -> String {
+    let width = look.width;
     let findings: Vec<String> = case.verdict.findings.iter().map(finding_words).collect();
     let mut text = wrapped(&findings.join(", "), INDENT, width);
     if let Some(words) = violations_beside(case) {
         text += &wrapped(&words, INDENT, width);
     }
+    text += &about_the_lock(case, look);
     for doubt in &case.verdict.doubts {
-        let mut lines = doubt.lines();
+        let mut lines = doubt.text.lines();
         let first = lines.next().unwrap_or_default();
-        text += &wrapped(&format!("not certain: {first}"), INDENT, width);
+        let certain = match doubt.reason {
+            DoubtReason::NotOffered => "not offered",
+            _ => "not certain",
+        };
+        text += &wrapped(&format!("{certain}: {first}"), INDENT, width);
         // What a container printed last stays in its lines.
-        text.extend(lines.map(|line| format!("    {line}\n")));
+        text.extend(lines.map(|line| format!("    {}\n", shown::lines(line))));
     }
     let healed = case.faults.iter();
     for fault in healed.filter(|row| row.stage == FaultStage::Healed) {
@@ -95,17 +137,12 @@ fn story(case: &CaseResult, look: &Look) -> String {
 }
 
 fn one_story(case: &CaseResult, story: &Story, width: usize) -> String {
-    let kinds: Vec<String> = story.kinds.iter().map(|kind| kind.to_string()).collect();
-    let title = match kinds.is_empty() {
-        true => "the stale write that was refused".to_owned(),
-        false => format!("violation: {}", kinds.join(", ")),
-    };
     let step = |step: &StoryStep| {
         let seconds = case.millis_since_start(step.at_ns) / 1_000.0;
         hung(&format!("    {seconds:>7.3} s  "), &step.concrete, width)
     };
     let steps = story.steps.iter().map(step);
-    wrapped(&title, INDENT, width) + &steps.collect::<String>()
+    wrapped(&story.title, INDENT, width) + &steps.collect::<String>()
 }
 
 pub fn finding_words(finding: &Finding) -> String {

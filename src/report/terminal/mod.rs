@@ -5,10 +5,10 @@ mod fit;
 #[cfg(test)]
 mod tests;
 
-use super::grid::wrapped;
-use super::load;
-use super::look::Look;
-use crate::model::{CaseResult, Outcome, RunRecord};
+use super::grid::{wrapped, wrapped_painted};
+use super::look::{Color, Look};
+use super::{load, lock, shown};
+use crate::model::{CaseResult, LockOutcome, Outcome, RunRecord};
 use case::CaseLines;
 pub use case::finding_words;
 use fit::{Fitted, fit};
@@ -27,6 +27,11 @@ const QUOTED: Look = Look {
 const NAMES_SHOWN: usize = 3;
 
 pub fn screen(run: &RunRecord, look: &Look) -> String {
+    screen_above("", run, look)
+}
+
+/// The same, with something below it on the same screen.
+pub fn screen_above(below: &str, run: &RunRecord, look: &Look) -> String {
     let cases: Vec<CaseLines> = run
         .cases
         .iter()
@@ -35,7 +40,10 @@ pub fn screen(run: &RunRecord, look: &Look) -> String {
     let closing = closing(run, look);
     let room = match look.all {
         true => usize::MAX,
-        false => MOST_LINES.saturating_sub(closing.lines().count()),
+        false => {
+            let beyond_one = below.lines().count().saturating_sub(1);
+            MOST_LINES.saturating_sub(closing.lines().count() + beyond_one)
+        }
     };
     let mut order: Vec<usize> = (0..cases.len()).collect();
     order.sort_by_key(|place| run.cases[*place].verdict.outcome);
@@ -49,7 +57,12 @@ pub fn screen(run: &RunRecord, look: &Look) -> String {
     let Fitted { text, shortened } = fitted;
     let tables = load::table(run, look.width);
     let left_out = left_out(&shortened, run, look);
-    text + &tables + &closing + &left_out
+    text + &tables + &closing + &left_out + below
+}
+
+/// What a command says below a screen, as wide as that.
+pub fn remark(words: &str, look: &Look) -> String {
+    wrapped(words, "", look.width)
 }
 
 /// A case alone, as a test report quotes it.
@@ -71,13 +84,29 @@ pub fn missed(case: &CaseResult) -> String {
 pub fn line(run: &RunRecord, look: &Look) -> String {
     let as_expected = |case: &&CaseResult| case.verdict.outcome == Outcome::AsExpected;
     let words = format!(
-        "{}: {} ({} of {} cases as expected)",
-        run.scenario,
+        "{}: {} ({} of {} cases as expected){}",
+        shown::line(&run.scenario),
         look.outcome(run.verdict()),
         run.cases.iter().filter(as_expected).count(),
         run.cases.len() + run.unfinished.len(),
+        broken_locks(run, look),
     );
-    wrapped(&words, "", look.width)
+    wrapped_painted(&words, "", look.width)
+}
+
+/// A lock that broke its promises is told of also where that was expected.
+fn broken_locks(run: &RunRecord, look: &Look) -> String {
+    let broken = run.cases.iter();
+    let broken = broken.filter(|case| lock::outcome(case) == Some(LockOutcome::Broken));
+    let broken: Vec<String> = broken.map(|case| case.name.clone()).collect();
+    match broken.is_empty() {
+        true => String::new(),
+        false => {
+            let cases = some_of(&broken);
+            let words = format!("{} in {cases}", LockOutcome::Broken);
+            format!(", {}", look.paint(&shown::line(&words), Color::Bad))
+        }
+    }
 }
 
 /// What many runs came to, each with its verdict; those that are not as expected by name,
@@ -107,7 +136,8 @@ pub fn summary(runs: &[(String, Outcome)], results: &Path, look: &Look) -> Strin
             );
         }
     }
-    text + &format!("results: {}\n", results.display())
+    let results = results.display().to_string();
+    text + &format!("results: {}\n", shown::line(&results))
 }
 
 fn closing(run: &RunRecord, look: &Look) -> String {
@@ -121,10 +151,11 @@ fn closing(run: &RunRecord, look: &Look) -> String {
         text += &wrapped(&format!("with {}", run.settings.join(", ")), "", look.width);
     }
     if let Some(mutant) = &run.mutant {
-        text += &format!("with the defect `{mutant}` switched on\n");
+        text += &format!("with the defect `{}` switched on\n", shown::line(mutant));
     }
     // A path is there to be copied, and stays in one piece.
-    text + &format!("results: {}\n", run.folder.display())
+    let folder = run.folder.display().to_string();
+    text + &format!("results: {}\n", shown::line(&folder))
 }
 
 fn left_out(shortened: &[String], run: &RunRecord, look: &Look) -> String {

@@ -1,9 +1,11 @@
+use super::case_text;
 use super::{MOST_LINES, line, screen, summary};
 use crate::model::{
-    CaseResult, Finding, Found, Outcome, RunRecord, StepKind, Story, StoryStep, ViolationKind,
+    CaseResult, Doubt, DoubtReason, FaultStage, Finding, Found, Kept, Outcome, Promise, RowValue,
+    RunRecord, StepKind, Story, StoryStep, ViolationKind,
 };
 use crate::report::look::Look;
-use crate::report::made_up::{case, run};
+use crate::report::made_up::{case, excused, fault, lock_case, run, violation};
 use std::path::Path;
 
 const PLAIN: Look = Look {
@@ -34,6 +36,7 @@ fn told(name: &str, outcome: Outcome, stories: usize) -> CaseResult {
         key: "account-42".to_owned(),
         row: row as u64,
         kinds: vec![ViolationKind::StaleAccept],
+        title: "a stale write was accepted".to_owned(),
         steps: (1..=8).map(step).collect(),
     };
     case.judgement.stories = (1..=stories).map(story).collect();
@@ -76,7 +79,8 @@ fn what_is_left_out_is_said_with_where_it_is() {
     assert!(text.contains("  and 2 more, in the result\n"), "{text}");
     let all = screen(&run, &Look { all: true, ..PLAIN });
     assert!(!all.contains("shortened"), "{all}");
-    assert_eq!(all.matches("violation: stale_accept").count(), 12, "{all}");
+    let titles = all.matches("  a stale write was accepted\n");
+    assert_eq!(titles.count(), 12, "{all}");
 }
 
 #[test]
@@ -139,4 +143,129 @@ fn of_many_runs_the_bad_ones_are_named() {
         "\n4 scenarios: 1 as expected, 1 inconclusive, 2 not as expected\n  \
          inconclusive: fog\n  not as expected: storm, flood\nresults: results\n"
     );
+}
+
+#[test]
+fn a_good_case_says_in_half_a_line_what_became_of_its_lock() {
+    let mut good = lock_case("fenced", Kept::Kept);
+    let unchecked = Kept::NotChecked("nobody renewed".to_owned());
+    good.judgement.promises.insert(Promise::Renewal, unchecked);
+    let said = "fenced (fence on): as expected, the lock kept its promises\n\n";
+    let mut run = run(vec![good]);
+    let text = screen(&run, &PLAIN);
+    assert!(text.starts_with(said), "{text}");
+    let all = screen(&run, &Look { all: true, ..PLAIN });
+    assert!(
+        all.contains("  renewal: not checked, nobody renewed\n"),
+        "{all}"
+    );
+    let narrow = screen(&run, &Look { width: 40, ..PLAIN });
+    let said = "fenced (fence on): as expected\n  the lock kept its promises\n";
+    assert!(narrow.starts_with(said), "{narrow}");
+    run.cases[0].judgement.lock_servers_seen = false;
+    let said = "as expected, the lock kept its promises (lock server not seen)\n";
+    let wide = Look { width: 90, ..PLAIN };
+    assert!(screen(&run, &wide).contains(said));
+}
+
+#[test]
+fn a_bad_lock_is_told_of_whatever_was_expected() {
+    let mut broken = lock_case("fenced", Kept::Broken);
+    let kind = ViolationKind::GrantedWhileHeld;
+    broken.judgement.violations = vec![violation(kind)];
+    let mut explained = lock_case("emptied", Kept::Excused);
+    explained.judgement.excused = vec![excused(kind, "restart-empty of redis")];
+    let run = run(vec![broken, explained, lock_case("alone", Kept::NotTested)]);
+    let text = screen(&run, &PLAIN);
+    for said in [
+        "fenced (fence on): as expected, the lock broke its promises\n",
+        "  broken: exclusion (granted_while_held 1)\n",
+        "  the lock broke its promises, and a proven fault explains it\n",
+        "  granted_while_held 1, excused by restart-empty of redis\n",
+        "alone (fence on): as expected, the lock was not put to the test\n",
+        "  nobody asked for a key that was held: a lock that excludes nobody would come\n    out the same\n",
+        "(3 of 3 cases as expected), the lock broke its promises\n  in fenced\n",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+}
+
+#[test]
+fn what_a_lock_does_not_offer_is_told_calmly() {
+    let mut case = lock_case("fenced", Kept::Kept);
+    case.verdict.outcome = Outcome::Inconclusive;
+    let doubt = Doubt::new(DoubtReason::NotOffered, "lost_leases: workers say so");
+    case.verdict.doubts = vec![doubt];
+    case.judgement
+        .promises
+        .insert(Promise::Order, Kept::NotOffered);
+    let run = run(vec![case]);
+    let text = screen(&run, &PLAIN);
+    for said in [
+        "fenced (fence on): inconclusive (not offered), the lock kept its promises\n",
+        "  not offered: order\n",
+        "  not offered: lost_leases: workers say so\n",
+    ] {
+        assert!(text.contains(said), "{said}\n{text}");
+    }
+    let look = Look {
+        color: true,
+        ..PLAIN
+    };
+    let painted = screen(&run, &look);
+    assert!(
+        painted.contains("\u{1b}[36minconclusive (not offered)\u{1b}[0m"),
+        "{painted}"
+    );
+}
+
+#[test]
+fn nothing_out_of_a_record_moves_a_cursor_or_makes_a_line() {
+    let hostile = "x\u{1b}[2J\u{9b}31m\u{202e}\r\nforged: as expected";
+    let owned = || hostile.to_owned();
+    let mut bad = told(hostile, Outcome::NotAsExpected, 1);
+    bad.verdict.findings[0].what = owned();
+    bad.verdict.findings[0].found = Found::Timed(owned());
+    bad.verdict.doubts = vec![Doubt::new(
+        DoubtReason::Gap,
+        format!("{hostile}\n{hostile}"),
+    )];
+    bad.faults = vec![fault(FaultStage::Healed, hostile)];
+    bad.notes.workers = vec![owned()];
+    bad.notes.values.insert(owned(), RowValue::Text(owned()));
+    let unchecked = Kept::NotChecked(owned());
+    bad.judgement.promises.insert(Promise::Exclusion, unchecked);
+    bad.judgement.excused = vec![excused(ViolationKind::FreedAnother, hostile)];
+    let story = &mut bad.judgement.stories[0];
+    (story.key, story.title) = (owned(), owned());
+    story.steps[0].concrete = owned();
+    let quoted = case_text(&bad);
+    let mut run = run(vec![bad]);
+    run.scenario = owned();
+    run.settings = vec![owned()];
+    run.mutant = Some(owned());
+    run.unfinished = vec![owned()];
+    run.folder = hostile.into();
+    let all = Look {
+        all: true,
+        width: usize::MAX,
+        ..PLAIN
+    };
+    let listed = [(owned(), Outcome::NotAsExpected)];
+    for text in [
+        screen(&run, &all),
+        screen(&run, &PLAIN),
+        line(&run, &all),
+        quoted,
+        summary(&listed, Path::new(hostile), &all),
+    ] {
+        let is_unseen = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(!text.contains(is_unseen), "{text:?}");
+        // Only what a container printed, and the first line of a doubt, keep their lines.
+        let mut forged = text
+            .lines()
+            .filter(|line| line.trim_start().starts_with("forged"));
+        assert!(forged.all(|line| line.starts_with("    ")), "{text}");
+        assert!(text.contains("x\\x1b[2J\\u{9b}31m\\u{202e}\\r"), "{text}");
+    }
 }

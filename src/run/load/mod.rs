@@ -11,6 +11,7 @@ pub use plots::{draw_plots, write_plots};
 
 use super::RunError;
 use super::evidence::Evidence;
+use crate::clock::raw_monotonic_ns;
 use crate::load::{LoadError, Targets, contend, keyspace};
 use crate::model::{CaseNotes, LoadPlan, LoadRecord, LockServers, format_duration};
 use crate::progress::Task;
@@ -54,6 +55,7 @@ impl LoadRun<'_> {
         let recording = Arc::new(Recording::open(self.evidence.folder())?);
         let so_far = Mutex::new(LoadRecord::default());
         let ended = self.until_its_end(&recording, &so_far).await;
+        let ended_ns = raw_monotonic_ns();
         recording.flush();
         recording.check()?;
         self.evidence.check()?;
@@ -65,7 +67,7 @@ impl LoadRun<'_> {
                 return Err(RunError::Interrupted);
             }
             Err(LoadError::CutShort(reason)) => {
-                gaps.push(format!("the load was cut short: {reason}"));
+                gaps.push(format!("the load was cut short: {reason}").into());
                 record.partial = Some(reason);
             }
             Err(error) => return Err(error.into()),
@@ -74,6 +76,7 @@ impl LoadRun<'_> {
             notes: CaseNotes {
                 workers: recording.workers(),
                 gaps,
+                ended_ns: Some(ended_ns),
                 load: Some(record),
                 ..CaseNotes::default()
             },

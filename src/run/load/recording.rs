@@ -92,7 +92,7 @@ impl Recording {
 impl Recorder for Recording {
     fn event(&self, event: &Event) {
         match &event.kind {
-            EventKind::Ready => {
+            EventKind::Ready { .. } => {
                 let workers = self.workers.lock();
                 let mut workers = workers.unwrap_or_else(PoisonError::into_inner);
                 workers.insert(event.worker.clone());
@@ -128,7 +128,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let recording = Recording::open(folder.path()).unwrap();
         for worker in ["5-c2", "5-c1"] {
-            recording.event(&event(worker, EventKind::Ready));
+            recording.event(&event(worker, EventKind::Ready { lacks: Vec::new() }));
         }
         assert!(!recording.unanswered());
         let failed = EventKind::Failed {

@@ -1,6 +1,7 @@
-use crate::model::{Count, Expectations, Measure, Trigger, ViolationKind};
+use crate::model::{Count, CountRange, Expectations, Measure, Trigger, ViolationKind};
 use crate::scenario::values::{duration_range, range, trigger};
 use crate::yaml::{At, Fields, Node, Report, Value};
+use std::collections::BTreeMap;
 
 /// What a case expects; events still with their places, because only the rest
 /// of the file says whether they can come.
@@ -30,7 +31,10 @@ pub fn read(node: &Node, report: &mut Report) -> Option<DraftExpectations> {
     let mut fields = Fields::of(node, "expect", report)?;
     let mut rest = Expectations::default();
     if let Some(node) = fields.optional(Expectations::VIOLATIONS) {
-        read_violations(node, &mut rest, report);
+        (rest.violations, rest.violations_by_kind) = read_kinds(node, report);
+    }
+    if let Some(node) = fields.optional(Expectations::EXCUSED) {
+        (rest.excused, rest.excused_by_kind) = read_kinds(node, report);
     }
     for count in Count::ALL {
         let expected = fields.read(count.name(), report, range);
@@ -51,12 +55,14 @@ pub fn read(node: &Node, report: &mut Report) -> Option<DraftExpectations> {
     })
 }
 
+type ByKind = BTreeMap<ViolationKind, CountRange>;
+
 /// `violations: 1..` for all kinds together, or a mapping from kind to count.
-fn read_violations(node: &Node, expect: &mut Expectations, report: &mut Report) {
+fn read_kinds(node: &Node, report: &mut Report) -> (Option<CountRange>, ByKind) {
     let Value::Map(kinds) = &node.value else {
-        expect.violations = range(node, report);
-        return;
+        return (range(node, report), ByKind::new());
     };
+    let mut by_kind = ByKind::new();
     if kinds.is_empty() {
         report.add(node.place, "name at least one kind, or write a count");
     }
@@ -64,9 +70,7 @@ fn read_violations(node: &Node, expect: &mut Expectations, report: &mut Report) 
         match ViolationKind::parse(&name.value) {
             Some(kind) => {
                 let count = range(count, report);
-                expect
-                    .violations_by_kind
-                    .extend(count.map(|count| (kind, count)));
+                by_kind.extend(count.map(|count| (kind, count)));
             }
             None => {
                 let known = ViolationKind::ALL.map(ViolationKind::name);
@@ -74,6 +78,7 @@ fn read_violations(node: &Node, expect: &mut Expectations, report: &mut Report) 
             }
         }
     }
+    (None, by_kind)
 }
 
 fn read_order(node: &Node, report: &mut Report) -> Option<Vec<At<Trigger>>> {

@@ -1,4 +1,4 @@
-use crate::model::{Backend, FenceFloor, LockOptions, ReleaseStyle, WaitPolicy};
+use crate::model::{Backend, FenceFloor, KeyTemplate, LockOptions, ReleaseStyle, WaitPolicy};
 use crate::scenario::values::{choice, duration};
 use crate::yaml::{At, Fields, Node, Place, Report};
 use std::time::Duration;
@@ -10,6 +10,7 @@ pub struct DraftLock {
     pub wait: Option<At<WaitPolicy>>,
     pub release: Option<At<ReleaseStyle>>,
     pub fence_floor: Option<At<FenceFloor>>,
+    pub key: Option<At<KeyTemplate>>,
 }
 
 impl DraftLock {
@@ -38,6 +39,7 @@ impl DraftLock {
             "wait" => self.wait.as_ref().map(|at| at.place),
             "release" => self.release.as_ref().map(|at| at.place),
             "fence_floor" => self.fence_floor.as_ref().map(|at| at.place),
+            "key" => self.key.as_ref().map(|at| at.place),
             _ => None,
         }
     }
@@ -50,6 +52,7 @@ pub fn read(node: &Node, report: &mut Report) -> Option<DraftLock> {
     let wait = fields.optional("wait");
     let release = fields.optional("release");
     let fence_floor = fields.optional("fence_floor");
+    let key = fields.read("key", report, read_key);
     fields.finish(report);
     Some(DraftLock {
         backend: backend.and_then(|node| choice(node, "backend", &Backend::ALL, report)),
@@ -58,5 +61,19 @@ pub fn read(node: &Node, report: &mut Report) -> Option<DraftLock> {
         release: release.and_then(|node| choice(node, "release", &ReleaseStyle::ALL, report)),
         fence_floor: fence_floor
             .and_then(|node| choice(node, "fence floor", &FenceFloor::ALL, report)),
+        key,
     })
+}
+
+fn read_key(node: &Node, report: &mut Report) -> Option<At<KeyTemplate>> {
+    let At { place, value } = node.text("the name of a lock's key", report)?;
+    let template = KeyTemplate::parse(&value);
+    if template.is_none() {
+        let message = format!(
+            "the name of a lock's key has 1 to {} bytes without control characters, and `{{key}}` in it once: \"/locks/{{key}}\"",
+            KeyTemplate::MOST_BYTES
+        );
+        report.add(place, message);
+    }
+    template.map(|value| At { place, value })
 }

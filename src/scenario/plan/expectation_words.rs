@@ -10,6 +10,10 @@ pub fn of(expect: &Expectations) -> String {
     words.extend(kinds.map(|(kind, range)| format!("{kind} {range}")));
     let all = expect.violations.iter();
     words.extend(all.map(|range| named(Expectations::VIOLATIONS, range)));
+    let excused = expect.excused_by_kind.iter();
+    words.extend(excused.map(|(kind, range)| format!("excused {kind} {range}")));
+    let excused = expect.excused.iter();
+    words.extend(excused.map(|range| named(Expectations::EXCUSED, range)));
     let counts = expect.counts.iter();
     words.extend(counts.map(|(count, range)| named(count.name(), range)));
     let measures = expect.measures.iter();

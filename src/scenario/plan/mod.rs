@@ -149,8 +149,11 @@ fn worker_step(worker: &Worker) -> String {
         Some(trigger) => format!("when {trigger}"),
         None => "at once".to_owned(),
     };
+    let lock = worker.lock_key.as_ref().map_or(String::new(), |keys| {
+        format!(" (its lock is `{}`)", keys.render(&worker.key))
+    });
     let mut text = format!(
-        "{start}: {} acquires `{}`, writes, releases",
+        "{start}: {} acquires `{}`{lock}, writes, releases",
         worker.name, worker.key
     );
     match worker.rounds {

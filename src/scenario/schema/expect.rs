@@ -7,13 +7,13 @@ pub fn expectations() -> Value {
     let kinds = ViolationKind::ALL.map(|kind| (kind.name().to_owned(), to("range")));
     let kinds = Map::from_iter(kinds);
     let mut properties = Map::new();
-    properties.insert(
-        Expectations::VIOLATIONS.to_owned(),
-        json!({ "anyOf": [
-            to("range"),
-            { "type": "object", "minProperties": 1, "additionalProperties": false, "properties": kinds }
-        ] }),
-    );
+    let kinds = json!({ "anyOf": [
+        to("range"),
+        { "type": "object", "minProperties": 1, "additionalProperties": false, "properties": kinds }
+    ] });
+    for name in [Expectations::VIOLATIONS, Expectations::EXCUSED] {
+        properties.insert(name.to_owned(), kinds.clone());
+    }
     properties.extend(Count::ALL.map(|count| (count.name().to_owned(), to("range"))));
     let lengths = Measure::ALL.map(|measure| (measure.name().to_owned(), to("length")));
     properties.extend(lengths);

@@ -3,7 +3,9 @@ mod load;
 mod step;
 
 use super::draft::{Kind, MOST_COPIES, MOST_NESTED, MOST_REPEATS};
-use crate::model::{Backend, Fence, FenceFloor, Gate, OnLost, ReleaseStyle, WaitPolicy};
+use crate::model::{
+    Backend, Fence, FenceFloor, Gate, KeyTemplate, OnLost, ReleaseStyle, WaitPolicy,
+};
 use serde_json::{Map, Value, json};
 
 /// The JSON Schema of a scenario file, for editors.
@@ -46,7 +48,13 @@ pub fn schema() -> Value {
                     "ttl": { "$ref": "#/$defs/duration" },
                     "wait": { "enum": words(&WaitPolicy::ALL) },
                     "release": { "enum": words(&ReleaseStyle::ALL) },
-                    "fence_floor": { "enum": words(&FenceFloor::ALL) }
+                    "fence_floor": { "enum": words(&FenceFloor::ALL) },
+                    "key": {
+                        "type": "string",
+                        "maxLength": KeyTemplate::MOST_BYTES,
+                        "pattern": r"\{key\}",
+                        "description": "how another library names the key of its lock: /locks/{key}"
+                    }
                 }
             },
             "worker": {

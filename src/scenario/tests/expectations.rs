@@ -25,7 +25,8 @@ fn everything_that_can_be_expected_is_read_as_it_is_written() {
     let text = plan(&scenario, |_| Vec::new()).to_string();
     let words = "expects violations 0, accepted writers 1..3, accepted writes 1..3, \
         stale rejections 1..3, rightful rejections 1..3, overlaps 1..3, foreign releases 1..3, \
-        lost leases 1..3, failed acquires 1..3, blocked 1s..4s, quiet 1s..4s, \
+        lost leases 1..3, failed acquires 1..3, contended 1..3, blocked 1s..4s, quiet 1s..4s, \
+        noticed 1s..4s, recovered 1s..4s, \
         in this order: a.paused, b.acquired, resource.write_accepted, a.resumed\n";
     assert!(text.contains(words), "{text}");
 }

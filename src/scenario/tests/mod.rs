@@ -5,6 +5,7 @@ mod expectations;
 mod faults;
 mod links;
 mod loads;
+mod lock_keys;
 mod names;
 mod pauses;
 mod plan_words;

@@ -1,10 +1,12 @@
-use super::TopologyFacts;
-use crate::model::{Gate, LockServers, ReleaseStyle};
+use super::{Check, TopologyFacts};
+use crate::model::{Gate, KeyTemplate, LockServers, ReleaseStyle};
 use crate::scenario::draft::{DraftLock, DraftSetup};
 use crate::yaml::Report;
 
 /// What the options of each lock exclude.
-pub fn check(draft: &DraftSetup, report: &mut Report) {
+pub fn check(check: &Check<'_>, report: &mut Report) {
+    let draft = check.draft;
+    check_keys(check, report);
     for lock in locks(draft) {
         check_options(lock, report);
     }
@@ -24,6 +26,54 @@ pub fn check(draft: &DraftSetup, report: &mut Report) {
                 report.add(gate.place, message);
             }
         }
+    }
+}
+
+/// Whether a bystander can read the keys of locks that other libraries make.
+fn check_keys(check: &Check<'_>, report: &mut Report) {
+    let draft = check.draft;
+    if let Some(facts) = check.facts
+        && draft.image.is_none()
+        && facts.workers.iter().all(|worker| worker.backend.is_some())
+    {
+        for place in locks(draft).filter_map(|lock| lock.place_of("key")) {
+            let message = "fencepost's own locks have names of their own; leave `key` out, or say with `worker: { image: … }` who makes the lock";
+            report.add(place, message);
+        }
+    }
+    let mut seen: Vec<(LockServers, Option<&KeyTemplate>)> = Vec::new();
+    for worker in &draft.workers {
+        let Some(lock) = worker.lock.as_ref().or(draft.lock.as_ref()) else {
+            continue;
+        };
+        let Some(servers) = lock.backend.as_ref().map(|at| at.value.servers()) else {
+            continue;
+        };
+        let template = lock.key.as_ref().map(|at| &at.value);
+        if let Some(key) = &worker.key
+            && key.value.contains('/')
+            && template.is_some()
+            && servers == LockServers::Etcd
+        {
+            let message = "in an etcd `/` parts a lock from the places in its line: with `lock: { key: … }`, a key has none";
+            report.add(key.place, message);
+        }
+        if seen.contains(&(servers, template)) {
+            continue;
+        }
+        let named =
+            |keys: Option<&KeyTemplate>| keys.cloned().unwrap_or_else(|| KeyTemplate::own(servers));
+        let mut others = seen.iter().filter(|other| other.0 == servers);
+        if let Some((_, other)) = others.find(|other| named(other.1).overlaps(&named(template))) {
+            let place = lock.place_of("key").unwrap_or(worker.name.place);
+            let message = format!(
+                "`{}` and `{}` can name the same key, and then a bystander counts its lock twice; give all workers of one kind of lock the same `key`",
+                named(*other),
+                named(template)
+            );
+            report.add(place, message);
+        }
+        seen.push((servers, template));
     }
 }
 

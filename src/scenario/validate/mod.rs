@@ -71,7 +71,7 @@ fn validate_case(
     names::check(&check, surroundings, report);
     image::check(draft, surroundings, report);
     times::check(&check, report);
-    lock::check(draft, report);
+    lock::check(&check, report);
     load::check(draft, report);
     workers::check(&check, report);
     entries::check(&check, report);

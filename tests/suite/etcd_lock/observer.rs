@@ -2,8 +2,9 @@
 
 use super::kit::*;
 use crate::support::docker_shared;
+use etcd_client::{KeyValue, PutOptions};
 use fencepost::dlock::{LockProblem, observe_etcd};
-use fencepost::model::{LockEvent, LockEventKind, ReleaseOutcome};
+use fencepost::model::{FencingToken, KeyTemplate, LockEvent, LockEventKind, ReleaseOutcome};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -21,6 +22,7 @@ async fn an_observer_sees_the_lock_go_from_hand_to_hand() {
         let (a, t1) = (Some(first.owner().to_owned()), Some(first.fence()));
         let given_up = waiter(&locks, &key);
         until_length(&etcd, &key, 2).await;
+        let quitter = place_in(&line(&etcd, &key).await, 1);
         let second = waiter(&locks, &key);
         until_length(&etcd, &key, 3).await;
         given_up.abort();
@@ -37,20 +39,31 @@ async fn an_observer_sees_the_lock_go_from_hand_to_hand() {
         let rows = observer.stop(&key).await;
         assert!(rows.is_sorted_by_key(|row| row.at_ns));
         assert!(rows.iter().all(|row| row.node == "etcd-1"));
-        let told: Vec<_> = rows
-            .into_iter()
-            .map(|row| (row.kind, row.owner, row.token))
-            .collect();
         assert_eq!(
-            told,
+            told(rows),
             [
                 (LockEventKind::Granted, a.clone(), t1),
+                (LockEventKind::Queued, quitter.0.clone(), quitter.1),
+                (LockEventKind::Queued, b.clone(), t2),
+                (LockEventKind::Left, quitter.0, quitter.1),
                 (LockEventKind::Released, a, t1),
                 (LockEventKind::Granted, b.clone(), t2),
                 (LockEventKind::Expired, b, t2),
             ]
         );
     }
+}
+
+fn told(rows: Vec<LockEvent>) -> Vec<(LockEventKind, Option<String>, Option<FencingToken>)> {
+    let rows = rows.into_iter();
+    rows.map(|row| (row.kind, row.owner, row.token)).collect()
+}
+
+/// Owner and token of whoever stands there.
+fn place_in(line: &[KeyValue], index: usize) -> (Option<String>, Option<FencingToken>) {
+    let owner = line[index].value_str().unwrap().to_owned();
+    let token = line[index].create_revision().unsigned_abs();
+    (Some(owner), Some(FencingToken(token)))
 }
 
 #[tokio::test]
@@ -70,6 +83,74 @@ async fn an_observer_sees_the_servers_own_lock_as_well() {
         [
             (LockEventKind::Granted, token),
             (LockEventKind::Expired, token)
+        ]
+    );
+}
+
+/// As python-etcd3 does it: one key with a lease, and bytes that are no text.
+#[tokio::test]
+async fn an_observer_sees_the_key_of_another_library() {
+    let Some(_turn) = docker_shared() else { return };
+    let (etcd, key) = (etcd().await, unique_key());
+    let observer = Observer::of(&members()[0], Some("/theirs/{key}")).await;
+    let lock = format!("/theirs/{key}");
+    let (mut kv, mut leases) = (etcd.kv_client(), etcd.lease_client());
+    let mut tokens = Vec::new();
+    for owner in [&b"holder"[..], b"\xff\x01"] {
+        let lease = leases.grant(60, None).await.unwrap().id();
+        let attached = PutOptions::new().with_lease(lease);
+        kv.put(lock.as_str(), owner, Some(attached)).await.unwrap();
+        let held = kv.get(lock.as_str(), None).await.unwrap();
+        let revision = held.kvs()[0].create_revision();
+        tokens.push(Some(FencingToken(revision.unsigned_abs())));
+        if owner == b"holder" {
+            kv.delete(lock.as_str(), None).await.unwrap();
+            observer.until_told(&key, LockEventKind::Released).await;
+        }
+        leases.revoke(lease).await.unwrap();
+    }
+    let rows = observer.stop(&key).await;
+    let owner = |name: &str| Some(name.to_owned());
+    assert_eq!(
+        told(rows),
+        [
+            (LockEventKind::Granted, owner("holder"), tokens[0]),
+            (LockEventKind::Released, owner("holder"), tokens[0]),
+            (LockEventKind::Granted, owner("ff01"), tokens[1]),
+            (LockEventKind::Expired, owner("ff01"), tokens[1]),
+        ]
+    );
+}
+
+/// As etcd's own clients do it: places below the lock's name.
+#[tokio::test]
+async fn an_observer_sees_the_line_of_another_library() {
+    let Some(_turn) = docker_shared() else { return };
+    let (etcd, key) = (etcd().await, unique_key());
+    let observer = Observer::of(&members()[0], Some("/lines/{key}")).await;
+    let mut kv = etcd.kv_client();
+    let place = |name: &str| format!("/lines/{key}/{name}");
+    for name in ["a", "b", "c"] {
+        kv.put(place(name), name, None).await.unwrap();
+    }
+    for name in ["b", "a", "c"] {
+        kv.delete(place(name), None).await.unwrap();
+    }
+    let rows = told(observer.stop(&key).await);
+    let rows: Vec<_> = rows
+        .iter()
+        .map(|(kind, owner, _)| (*kind, owner.as_deref().unwrap_or("-")))
+        .collect();
+    assert_eq!(
+        rows,
+        [
+            (LockEventKind::Granted, "a"),
+            (LockEventKind::Queued, "b"),
+            (LockEventKind::Queued, "c"),
+            (LockEventKind::Left, "b"),
+            (LockEventKind::Released, "a"),
+            (LockEventKind::Granted, "c"),
+            (LockEventKind::Released, "c"),
         ]
     );
 }
@@ -101,7 +182,7 @@ async fn an_observer_without_a_server_says_so() {
     let (tx, _rx) = mpsc::channel(1);
     let (ready_tx, ready_rx) = oneshot::channel();
     let stop = CancellationToken::new();
-    let observed = observe_etcd(NOBODY, "etcd-1", tx, ready_tx, stop).await;
+    let observed = observe_etcd(NOBODY, "etcd-1", None, tx, ready_tx, stop).await;
     let error = observed.unwrap_err();
     let is_right = matches!(error.problem, LockProblem::Unreachable(_));
     assert!(is_right, "{error}");
@@ -116,6 +197,11 @@ struct Observer {
 
 impl Observer {
     async fn start(address: &str) -> Observer {
+        Observer::of(address, None).await
+    }
+
+    async fn of(address: &str, keys: Option<&str>) -> Observer {
+        let keys = keys.map(|keys| KeyTemplate::parse(keys).unwrap());
         let (tx, mut rx) = mpsc::channel(10);
         let (ready_tx, ready_rx) = oneshot::channel();
         let stop = CancellationToken::new();
@@ -123,7 +209,8 @@ impl Observer {
         let address = address.to_owned();
         let (send_rows, rows) = watch::channel(Vec::new());
         let observing = tokio::spawn(async move {
-            let observing = observe_etcd(&address, "etcd-1", tx, ready_tx, asked_to_stop);
+            let keys = keys.as_ref();
+            let observing = observe_etcd(&address, "etcd-1", keys, tx, ready_tx, asked_to_stop);
             let collecting = async {
                 while let Some(row) = rx.recv().await {
                     send_rows.send_modify(|rows: &mut Vec<LockEvent>| rows.push(row));

@@ -17,7 +17,7 @@ async fn a_replica_behind_a_cut_link_becomes_the_primary() {
     playground.bites_and_heals(&promote()).await;
     let (nemesis, _) = playground.nemesis();
     let again = nemesis.inject(&promote(), None, None).await;
-    assert!(again.unwrap_err().contains("a primary already"));
+    assert!(again.unwrap_err().text.contains("a primary already"));
 }
 
 #[tokio::test]

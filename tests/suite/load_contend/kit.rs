@@ -160,7 +160,7 @@ impl Place {
         judge(&CaseRecord {
             workers: ready.map(|event| event.worker.clone()).collect(),
             history,
-            log,
+            log: fencepost::model::Log::from_rows(log),
             ..CaseRecord::default()
         })
     }
@@ -183,7 +183,7 @@ impl Came {
     pub fn is_safe(&self) {
         let judgement = &self.judgement;
         assert_eq!(judgement.violations, []);
-        assert_eq!(judgement.doubts, [""; 0]);
+        assert_eq!(judgement.doubts, []);
         assert_eq!(judgement.counts.definite_overlaps, 0);
         assert_eq!(judgement.counts.rejections, 0);
         let granted: u64 = self.steps.iter().map(|step| step.acquisitions).sum();

@@ -1,7 +1,7 @@
 use crate::redis_lock::kit::*;
 use crate::support::{docker_shared, redis_address};
 use fencepost::dlock::{LockClient, LostReason, Mutant, RedisSettings, RenewError};
-use fencepost::model::{ReleaseOutcome, WaitPolicy};
+use fencepost::model::{FenceFloor, ReleaseOutcome, WaitPolicy};
 use redis::AsyncCommands;
 
 const WITHOUT_LINE: [WaitPolicy; 2] = [WaitPolicy::Spin, WaitPolicy::Notify];
@@ -88,6 +88,111 @@ async fn a_renewal_that_re_creates_takes_the_lock_from_nobody() {
     let second = locks.acquire(&key, soon()).await.unwrap();
     assert!(first.renew().await.is_err());
     assert_eq!(holder(&key).await.as_deref(), Some(second.owner()));
+}
+
+#[tokio::test]
+async fn a_lock_that_grants_everybody_has_two_holders() {
+    let Some(_turn) = docker_shared() else { return };
+    for wait in WaitPolicy::ALL {
+        for mutant in [None, Some(Mutant::GrantEverybody)] {
+            let key = unique_key();
+            let [first, second] = [(); 2].map(|()| client(wait, mutant));
+            let first = first.acquire(&key, soon()).await.unwrap();
+            let second = second.try_acquire(&key).await.unwrap();
+            assert_eq!(second.is_some(), mutant.is_some());
+            assert!(!first.is_lost());
+            let granted_last = second.as_ref().unwrap_or(&first);
+            let holder = holder(&key).await;
+            assert_eq!(holder.as_deref(), Some(granted_last.owner()));
+            assert!(second.is_none_or(|second| second.fence() > first.fence()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn one_who_enters_without_the_lock_is_not_its_holder_at_the_server() {
+    let Some(_turn) = docker_shared() else { return };
+    for wait in WITHOUT_LINE {
+        for mutant in [None, Some(Mutant::EnterWithoutLock)] {
+            let key = unique_key();
+            let [first, second] = [(); 2].map(|()| client(wait, mutant));
+            let first = first.acquire(&key, soon()).await.unwrap();
+            let second = second.try_acquire(&key).await.unwrap();
+            assert_eq!(second.is_some(), mutant.is_some());
+            assert_eq!(holder(&key).await.as_deref(), Some(first.owner()));
+            assert!(second.is_none_or(|second| second.fence() > first.fence()));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_lock_that_never_expires_has_no_end_at_the_server() {
+    let Some(_turn) = docker_shared() else { return };
+    let mut redis = redis_connection().await;
+    for wait in WaitPolicy::ALL {
+        for mutant in [None, Some(Mutant::NeverExpire)] {
+            let (locks, key) = (client(wait, mutant), unique_key());
+            let lease = locks.acquire(&key, soon()).await.unwrap();
+            let name = format!("lock:{{{key}}}");
+            let granted: i64 = redis.pttl(&name).await.unwrap();
+            lease.renew().await.unwrap();
+            let renewed: i64 = redis.pttl(&name).await.unwrap();
+            for left_ms in [granted, renewed] {
+                assert_eq!(left_ms == NO_END, mutant.is_some(), "{left_ms}");
+            }
+            assert_eq!(lease.release().await, ReleaseOutcome::Released);
+        }
+    }
+}
+
+/// What PTTL answers about a key without one.
+const NO_END: i64 = -1;
+
+#[tokio::test]
+async fn a_lock_that_is_handed_on_without_an_end_never_expires() {
+    let Some(_turn) = docker_shared() else { return };
+    let mut redis = redis_connection().await;
+    for mutant in [None, Some(Mutant::NeverExpire)] {
+        let key = unique_key();
+        let [first, second] = [(); 2].map(|()| client(WaitPolicy::Queue, mutant));
+        let lease = first.acquire(&key, soon()).await.unwrap();
+        let waiting = {
+            let key = key.clone();
+            tokio::spawn(async move { second.acquire(&key, soon()).await.unwrap() })
+        };
+        until_in_line(&mut redis, &key, 1).await;
+        assert_eq!(lease.release().await, ReleaseOutcome::Released);
+        let lease = waiting.await.unwrap();
+        let left_ms: i64 = redis.pttl(format!("lock:{{{key}}}")).await.unwrap();
+        assert_eq!(left_ms == NO_END, mutant.is_some(), "{left_ms}");
+        assert_eq!(lease.release().await, ReleaseOutcome::Released);
+    }
+}
+
+#[tokio::test]
+async fn tokens_that_run_backwards_get_lower_with_every_grant() {
+    let Some(_turn) = docker_shared() else { return };
+    for wait in WaitPolicy::ALL {
+        for fence_floor in [FenceFloor::None, FenceFloor::ServerClock] {
+            for mutant in [None, Some(Mutant::TokensBackwards)] {
+                let settings = RedisSettings {
+                    mutant,
+                    fence_floor,
+                    ..waiting_by(wait)
+                };
+                let (locks, _) = locks_at(&redis_address(), settings, LONG);
+                let (key, mut tokens) = (unique_key(), Vec::new());
+                for _ in 0..3 {
+                    let lease = locks.acquire(&key, soon()).await.unwrap();
+                    tokens.push(lease.fence());
+                    assert_eq!(lease.release().await, ReleaseOutcome::Released);
+                }
+                let grow = tokens.is_sorted_by(|one, next| one < next);
+                let fall = tokens.is_sorted_by(|one, next| one > next);
+                assert_eq!((grow, fall), (mutant.is_none(), mutant.is_some()));
+            }
+        }
+    }
 }
 
 /// As another process would have one.

@@ -103,6 +103,69 @@ async fn a_renewal_that_re_creates_brings_a_superseded_holder_back() {
     }
 }
 
+#[tokio::test]
+async fn a_lock_that_grants_everybody_has_two_holders() {
+    let Some(_turn) = docker_shared() else { return };
+    for mutant in [None, Some(Mutant::GrantEverybody)] {
+        let (key, nodes) = (unique_key(), Nodes::connect().await);
+        let first = client(mutant).acquire(&key, soon()).await.unwrap();
+        let second = client(mutant).try_acquire(&key).await.unwrap();
+        assert_eq!(second.is_some(), mutant.is_some());
+        assert!(!first.is_lost());
+        let granted_last = second.as_ref().unwrap_or(&first);
+        assert!(nodes.held_by(&key, granted_last.owner()).await >= QUORUM);
+        assert!(second.is_none_or(|second| second.fence() > first.fence()));
+    }
+}
+
+#[tokio::test]
+async fn one_who_enters_without_the_lock_is_not_its_holder_at_the_nodes() {
+    let Some(_turn) = docker_shared() else { return };
+    for mutant in [None, Some(Mutant::EnterWithoutLock)] {
+        let (key, nodes) = (unique_key(), Nodes::connect().await);
+        let first = client(mutant).acquire(&key, soon()).await.unwrap();
+        let second = client(mutant).try_acquire(&key).await.unwrap();
+        assert_eq!(second.is_some(), mutant.is_some());
+        assert!(nodes.held_by(&key, first.owner()).await >= QUORUM);
+        assert!(second.is_none_or(|second| second.fence() > first.fence()));
+    }
+}
+
+#[tokio::test]
+async fn a_lock_that_never_expires_has_no_end_at_the_nodes() {
+    let Some(_turn) = docker_shared() else { return };
+    for mutant in [None, Some(Mutant::NeverExpire)] {
+        let key = unique_key();
+        let nodes = only_a_quorum_for(&key).await;
+        let lease = client(mutant).acquire(&key, soon()).await.unwrap();
+        lease.renew().await.unwrap();
+        for node in 0..QUORUM {
+            // -1 is a key without an end.
+            let left_ms: i64 = nodes.ask(node, &["PTTL", &lock_key(&key)]).await;
+            assert_eq!(left_ms == -1, mutant.is_some(), "{left_ms}");
+        }
+        assert_eq!(lease.release().await, ReleaseOutcome::Released);
+    }
+}
+
+#[tokio::test]
+async fn tokens_that_run_backwards_get_lower_with_every_grant() {
+    let Some(_turn) = docker_shared() else { return };
+    for mutant in [None, Some(Mutant::TokensBackwards)] {
+        let key = unique_key();
+        let [one, another] = [client(mutant), client(mutant)];
+        let mut tokens = Vec::new();
+        for locks in [&one, &another, &one, &another] {
+            let lease = locks.acquire(&key, soon()).await.unwrap();
+            tokens.push(lease.fence());
+            assert_eq!(lease.release().await, ReleaseOutcome::Released);
+        }
+        let grow = tokens.is_sorted_by(|one, next| one < next);
+        let fall = tokens.is_sorted_by(|one, next| one > next);
+        assert_eq!((grow, fall), (mutant.is_none(), mutant.is_some()));
+    }
+}
+
 /// As another process would have one.
 fn client(mutant: Option<Mutant>) -> LockClient {
     let settings = RedlockSettings {

@@ -3,7 +3,9 @@
 use super::kit::*;
 use crate::support::{docker_shared, redis_address};
 use fencepost::dlock::{LockProblem, observe_redis};
-use fencepost::model::{FencingToken, LockEvent, LockEventKind, ReleaseOutcome, WaitPolicy};
+use fencepost::model::{
+    FencingToken, KeyTemplate, LockEvent, LockEventKind, ReleaseOutcome, WaitPolicy,
+};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::{JoinHandle, JoinSet};
@@ -112,6 +114,86 @@ async fn tokens_that_an_observer_tells_are_right_at_full_speed() {
     assert_eq!(seen[299].token, Some(granted[299].1), "the last is known");
 }
 
+#[tokio::test]
+async fn an_observer_sees_the_strings_of_another_library() {
+    let Some(_turn) = docker_shared() else { return };
+    let observer = Observer::of(Some("my[locks]:{key}:lock")).await;
+    let (key, mut redis) = (unique_key(), redis_connection().await);
+    let lock = format!("my[locks]:{key}:lock");
+    let ask = |parts: &[&str]| {
+        let mut command = redis::cmd(parts[0]);
+        command.arg(&parts[1..]);
+        command
+    };
+    let set = |owner: &str| ask(&["SET", &lock, owner, "PX", "60000"]);
+    for command in [
+        set("a"),
+        ask(&["PEXPIRE", &lock, "50000"]),
+        ask(&["UNLINK", &lock]),
+        // A key that no template of ours names.
+        ask(&["SET", &format!("my-locks:{key}:lock"), "x", "PX", "1000"]),
+        set("b"),
+        set("b"),
+        set("c"),
+        ask(&["PEXPIRE", &lock, "1"]),
+    ] {
+        command.exec_async(&mut redis).await.unwrap();
+        // Long enough for the observer to ask who it is.
+        sleep(Duration::from_millis(100)).await;
+    }
+    let rows = observer.stop(&key).await;
+    assert!(rows.iter().all(|row| row.token.is_none()), "{rows:#?}");
+    assert_eq!(
+        owners(&rows),
+        [
+            (LockEventKind::Granted, "a"),
+            (LockEventKind::Renewed, "a"),
+            (LockEventKind::Released, "a"),
+            (LockEventKind::Granted, "b"),
+            (LockEventKind::Renewed, "b"),
+            (LockEventKind::Granted, "c"),
+            (LockEventKind::Renewed, "c"),
+            (LockEventKind::Expired, "c"),
+        ]
+    );
+}
+
+/// As Redisson does it: a field for the holder, with the number of its holds.
+#[tokio::test]
+async fn an_observer_sees_the_hashes_of_another_library() {
+    let Some(_turn) = docker_shared() else { return };
+    let observer = Observer::of(Some("hash-lock-{key}")).await;
+    let (key, mut redis) = (unique_key(), redis_connection().await);
+    let lock = format!("hash-lock-{key}");
+    let script = |text: &str| {
+        let mut command = redis::cmd("EVAL");
+        command.arg(text).arg(1).arg(&lock).arg("id:7");
+        command
+    };
+    let enter = "redis.call('hincrby', KEYS[1], ARGV[1], 1) redis.call('pexpire', KEYS[1], 60000)";
+    let leave =
+        "if redis.call('hincrby', KEYS[1], ARGV[1], -1) == 0 then redis.call('del', KEYS[1]) end";
+    for text in [enter, enter, leave, leave] {
+        script(text).exec_async(&mut redis).await.unwrap();
+        sleep(Duration::from_millis(100)).await;
+    }
+    let rows = observer.stop(&key).await;
+    assert_eq!(
+        owners(&rows),
+        [
+            (LockEventKind::Granted, "id:7"),
+            (LockEventKind::Renewed, "id:7"),
+            (LockEventKind::Released, "id:7"),
+        ]
+    );
+}
+
+fn owners(rows: &[LockEvent]) -> Vec<(LockEventKind, &str)> {
+    let rows = rows.iter();
+    rows.map(|row| (row.kind, row.owner.as_deref().unwrap_or("-")))
+        .collect()
+}
+
 /// What cannot be known is left out.
 fn assert_not_wrong(row: &LockEvent, owner: &str, token: FencingToken) {
     assert!(row.owner.is_none() || row.owner.as_deref() == Some(owner));
@@ -124,7 +206,7 @@ async fn an_observer_without_a_server_says_so() {
     let (tx, _rx) = mpsc::channel(1);
     let (ready_tx, ready_rx) = oneshot::channel();
     let stop = CancellationToken::new();
-    let error = observe_redis(NOBODY, "redis-1", tx, ready_tx, stop)
+    let error = observe_redis(NOBODY, "redis-1", None, tx, ready_tx, stop)
         .await
         .unwrap_err();
     assert!(matches!(error.problem, LockProblem::Unreachable(_)));
@@ -138,13 +220,19 @@ struct Observer {
 
 impl Observer {
     async fn start() -> Observer {
+        Observer::of(None).await
+    }
+
+    async fn of(keys: Option<&str>) -> Observer {
+        let keys = keys.map(|keys| KeyTemplate::parse(keys).unwrap());
         let (tx, mut rx) = mpsc::channel(10);
         let (ready_tx, ready_rx) = oneshot::channel();
         let stop = CancellationToken::new();
         let asked_to_stop = stop.clone();
         let rows = tokio::spawn(async move {
             let address = redis_address();
-            let observing = observe_redis(&address, "redis-1", tx, ready_tx, asked_to_stop);
+            let keys = keys.as_ref();
+            let observing = observe_redis(&address, "redis-1", keys, tx, ready_tx, asked_to_stop);
             let collecting = async {
                 let mut rows = Vec::new();
                 while let Some(row) = rx.recv().await {

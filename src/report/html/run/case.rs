@@ -2,9 +2,11 @@
 
 use super::CaseEvidence;
 use super::drawing::{Drawing, draw, legend};
+use super::promises;
 use super::tables::{self, seconds};
 use super::window::{Window, windows};
-use crate::model::{CaseResult, Story};
+use crate::model::{CaseResult, Doubt, DoubtReason, Gap, Story};
+use crate::report::lock;
 use crate::report::mark::Mark;
 use crate::report::markup::{element, escaped, opened};
 
@@ -33,9 +35,10 @@ pub fn section(
     text += &format!(
         "<h2>{} {}{fence}</h2>\n",
         escaped(&case.name),
-        Mark::of(outcome).badge()
+        Mark::of_verdict(&case.verdict).badge()
     );
     text += &doubts(case);
+    text += &promises::promises(case);
     text += &tables::expectations(case);
     if let Some(evidence) = evidence {
         let most = (MARKS_OF_A_PAGE / cases.max(1)).clamp(40, MARKS_OF_A_CASE);
@@ -46,6 +49,7 @@ pub fn section(
         text += &told.collect::<String>();
     }
     text += &tables::violations(case);
+    text += &tables::excused(case);
     text += &tables::faults(case);
     text += &tables::overlaps(case);
     text += &tables::values(case);
@@ -55,8 +59,13 @@ pub fn section(
 /// Everything that keeps the verdict from being certain, before anything else.
 fn doubts(case: &CaseResult) -> String {
     let doubts = &case.verdict.doubts;
-    let gaps = case.notes.gaps.iter().filter(|gap| !doubts.contains(gap));
-    let lines = doubts.iter().map(|doubt| format!("not certain: {doubt}"));
+    let is_said = |gap: &&Gap| doubts.iter().any(|doubt| doubt.text == gap.text);
+    let gaps = case.notes.gaps.iter().filter(|gap| !is_said(gap));
+    let words = |doubt: &Doubt| match doubt.reason {
+        DoubtReason::NotOffered => format!("not offered: {doubt}"),
+        _ => format!("not certain: {doubt}"),
+    };
+    let lines = doubts.iter().map(words);
     let lines = lines.chain(gaps.map(|gap| format!("the record has a gap: {gap}")));
     let lines: String = lines
         .map(|line| {
@@ -69,7 +78,13 @@ fn doubts(case: &CaseResult) -> String {
         .collect();
     match lines.is_empty() {
         true => lines,
-        false => element("div", &[("class", &"warning"), ("role", &"note")], &lines) + "\n",
+        false => {
+            let class = match lock::is_only_not_offered(&case.verdict) {
+                true => "warning quiet",
+                false => "warning",
+            };
+            element("div", &[("class", &class), ("role", &"note")], &lines) + "\n"
+        }
     }
 }
 
@@ -113,9 +128,13 @@ fn remark(case: &CaseResult, window: &Window<'_>) -> String {
 /// Each step is a link to its mark, where the drawing has one.
 fn told_story(case: &CaseResult, story: &Story, drawing: Option<&Drawing>) -> String {
     let kinds: Vec<&str> = story.kinds.iter().map(|kind| kind.name()).collect();
-    let (class, title) = match kinds.is_empty() {
-        true => ("story", "The stale write that was refused".to_owned()),
-        false => ("story violated", format!("Violation: {}", kinds.join(", "))),
+    let (class, kinds) = match kinds.is_empty() {
+        true => ("story", String::new()),
+        false => {
+            let kinds = kinds.join(", ");
+            let words = element("p", &[("class", &"faint")], &escaped(&kinds));
+            ("story violated", words + "\n")
+        }
     };
     let steps = story.steps.iter().map(|step| {
         let words = escaped(&step.concrete);
@@ -130,8 +149,8 @@ fn told_story(case: &CaseResult, story: &Story, drawing: Option<&Drawing>) -> St
         )
     });
     format!(
-        "<div class=\"{class}\">\n<h3>{}</h3>\n<ol>\n{}</ol>\n</div>\n",
-        escaped(&title),
+        "<div class=\"{class}\">\n<h3>{}</h3>\n{kinds}<ol>\n{}</ol>\n</div>\n",
+        escaped(&story.title),
         steps.collect::<String>()
     )
 }

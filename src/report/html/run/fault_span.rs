@@ -101,6 +101,9 @@ mod tests {
             detail: format!("{stage:?}"),
             longer_than_ms: None,
             for_ms: None,
+            clock: None,
+            by_ms: None,
+            ppm: None,
         }
     }
 

@@ -1,7 +1,8 @@
 //! What comes first: the verdict in a sentence, made from the record.
 
 use super::RunPage;
-use crate::model::{CaseResult, Fence, Outcome, RunRecord};
+use crate::model::{CaseResult, DoubtReason, Fence, Outcome, RunRecord};
+use crate::report::lock;
 use crate::report::mark::Mark;
 use crate::report::markup::{element, escaped};
 use crate::report::terminal::finding_words;
@@ -80,11 +81,18 @@ fn clause(case: &CaseResult) -> String {
     for finding in unmet {
         text += &format!(", {}", finding_words(finding));
     }
+    if let Some(outcome) = lock::outcome(case) {
+        text += &format!(", and {outcome}");
+    }
     if case.verdict.outcome == Outcome::Inconclusive
         && let Some(doubt) = case.verdict.doubts.first()
     {
-        let first_line = doubt.lines().next().unwrap_or_default();
-        text += &format!(", and this is not certain: {first_line}");
+        let first_line = doubt.text.lines().next().unwrap_or_default();
+        let certain = match doubt.reason {
+            DoubtReason::NotOffered => "not offered",
+            _ => "not certain",
+        };
+        text += &format!(", and this is {certain}: {first_line}");
     }
     escaped(&text)
 }

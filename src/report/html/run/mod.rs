@@ -6,6 +6,7 @@ mod drawing;
 mod ending;
 mod fault_span;
 mod lead;
+mod promises;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -55,6 +56,7 @@ pub fn page(page: &RunPage<'_>) -> String {
     }
     body += &loads(page);
     body += &tables::counts(run);
+    body += &promises::kinds();
     body += &ending::ending(page);
     body += &format!("<script>{SCRIPT}</script>\n");
     let title = format!("{}: {}", run.scenario, run.verdict());

@@ -1,8 +1,9 @@
 //! What was expected, counted, broken, done and left, as tables.
 
 use super::fault_span::fault_spans;
-use crate::model::{CaseResult, RunRecord, ViolationKind};
+use crate::model::{CaseResult, RunRecord, Violation, ViolationKind};
 use crate::report::html::table::{Cell, table};
+use crate::report::lock;
 use crate::report::mark::Mark;
 use crate::report::markup::{element, escaped};
 use serde_json::json;
@@ -67,7 +68,7 @@ pub fn expectations(case: &CaseResult) -> String {
             Cell::words(finding.what.replace('_', " ")),
             Cell::words(&finding.expected),
             Cell::words(&finding.found),
-            Cell::markup(Mark::of(finding.outcome).badge()),
+            Cell::markup(Mark::of_part(&case.verdict, finding.outcome).badge()),
         ]
     });
     let heads = ["", "expected", "found", ""];
@@ -75,22 +76,53 @@ pub fn expectations(case: &CaseResult) -> String {
 }
 
 pub fn violations(case: &CaseResult) -> String {
-    let rows = case.judgement.violations.iter().map(|violation| {
-        vec![
-            Cell::name(violation.kind),
-            Cell::name(&violation.key),
-            Cell::number(violation.row),
-            Cell::number(
-                violation
-                    .against
-                    .map_or(String::new(), |row| row.to_string()),
-            ),
-            Cell::prose(escaped(&violation.detail)),
-        ]
+    let violations = &case.judgement.violations;
+    let rows = violations.iter().map(|violation| {
+        let mut row = about(case, violation);
+        row.push(Cell::prose(escaped(&violation.detail)));
+        row
     });
-    let heads = ["violation", "key", "row", "against", "what broke the rule"];
+    let heads = [HEADS.as_slice(), &["what broke the rule"]].concat();
     let rows = table(&heads, rows.collect(), MOST_ROWS, "result.json");
-    titled("Violations", case.judgement.violations.len(), &rows)
+    titled("Violations", violations.len(), &rows)
+}
+
+/// Breaks that a proven fault explains.
+pub fn excused(case: &CaseResult) -> String {
+    let excused = &case.judgement.excused;
+    let rows = excused.iter().map(|violation| {
+        let mut row = about(case, violation);
+        row.push(Cell::prose(escaped(&violation.detail)));
+        row.push(Cell::words(lock::excuse(violation)));
+        row
+    });
+    let heads = [HEADS.as_slice(), &["what broke the rule", "excused by"]].concat();
+    let rows = table(&heads, rows.collect(), MOST_ROWS, "result.json");
+    titled("Excused breaks", excused.len(), &rows)
+}
+
+const HEADS: [&str; 5] = ["violation", "key", "at", "row", "against"];
+
+/// Not every break is about a write, and not every record has its time.
+fn about(case: &CaseResult, violation: &Violation) -> Vec<Cell> {
+    let row = |row: u64| {
+        Cell::number(if row > 0 {
+            row.to_string()
+        } else {
+            String::new()
+        })
+    };
+    let at = match violation.at_ns {
+        0 => String::new(),
+        at_ns => seconds(case, at_ns),
+    };
+    vec![
+        Cell::name(violation.kind),
+        Cell::name(&violation.key),
+        Cell::number(at),
+        row(violation.row),
+        row(violation.against.unwrap_or_default()),
+    ]
 }
 
 pub fn faults(case: &CaseResult) -> String {

@@ -1,3 +1,5 @@
+mod lock;
+
 use super::{CaseEvidence, RunPage, page};
 use crate::model::*;
 use crate::report::made_up;
@@ -18,11 +20,17 @@ fn rows<T: DeserializeOwned>(text: &str) -> Vec<T> {
     rows.collect()
 }
 
+/// The log of the corpus, each row changed.
+fn log(change: impl Fn(LogRow) -> LogRow) -> Log {
+    let rows: Vec<LogRow> = corpus!("accepted.jsonl");
+    Log::from_rows(rows.into_iter().map(change))
+}
+
 fn evidence() -> CaseEvidence {
     let record = CaseRecord {
         workers: vec!["a".to_owned(), "b".to_owned()],
         history: corpus!("history.jsonl"),
-        log: corpus!("accepted.jsonl"),
+        log: log(|row| row),
         faults: corpus!("faults.jsonl"),
         locks: corpus!("locks.jsonl"),
         ..CaseRecord::default()
@@ -47,6 +55,7 @@ fn evidence() -> CaseEvidence {
 
 fn case(evidence: &CaseEvidence) -> CaseResult {
     let log = &evidence.record.log;
+    let log: Vec<LogRow> = log.rows.iter().map(|row| log.written(row)).collect();
     let mut case = made_up::case("unfenced", None);
     case.fence = Fence::Off;
     case.faults = evidence.record.faults.clone();
@@ -55,7 +64,10 @@ fn case(evidence: &CaseEvidence) -> CaseResult {
         key: log[1].key.clone(),
         row: log[1].seq,
         against: Some(log[0].seq),
+        at_ns: log[1].at_ns,
+        workers: vec!["a".to_owned(), "b".to_owned()],
         detail: "a wrote with token 17 after 18".to_owned(),
+        excuse: None,
     });
     let step = |at_ns, kind, concrete: &str| StoryStep {
         at_ns,
@@ -67,6 +79,7 @@ fn case(evidence: &CaseEvidence) -> CaseResult {
         key: log[1].key.clone(),
         row: log[1].seq,
         kinds: vec![ViolationKind::StaleAccept],
+        title: "a stale write was accepted".to_owned(),
         steps: vec![
             step(evidence.held[0].from_ns, StepKind::Grant, "a is granted it"),
             step(log[0].at_ns, StepKind::Write, "b's write is accepted"),
@@ -152,9 +165,14 @@ fn a_drawing_is_bounded_and_says_what_it_leaves_out() {
     assert!((199_000..all_rows).contains(&left_out), "{left_out}");
 }
 
+/// A moment that every drawing shows.
+fn evidence_at_ns(all: &BTreeMap<String, CaseEvidence>) -> u64 {
+    all["unfenced"].record.log.rows[0].at_ns
+}
+
 #[test]
 fn no_name_becomes_markup() {
-    let hostile = "\"><script>x</script>'&";
+    let hostile = "\"><script>x</script>'&]]>\u{1b}[31m\u{9b}\u{202e}\u{2066}\u{2028}\n";
     let (mut run, mut all) = with_evidence();
     run.scenario = hostile.to_owned();
     run.settings = vec![hostile.to_owned()];
@@ -164,23 +182,80 @@ fn no_name_becomes_markup() {
         .insert(hostile.to_owned(), hostile.to_owned());
     let case = &mut run.cases[0];
     case.name = hostile.to_owned();
-    case.verdict.doubts = vec![hostile.to_owned()];
-    case.notes.gaps = vec![hostile.to_owned() + "gap"];
+    case.verdict.doubts = vec![Doubt::new(DoubtReason::Gap, hostile)];
+    case.verdict.findings.push(Finding {
+        what: hostile.to_owned(),
+        expected: hostile.to_owned(),
+        held: false,
+        found: Found::Timed(hostile.to_owned()),
+        outcome: Outcome::NotAsExpected,
+    });
+    case.notes.gaps = vec![Gap::from(hostile.to_owned() + "gap")];
+    case.notes.workers = vec![hostile.to_owned()];
     let value = RowValue::Text(hostile.to_owned());
     case.notes.values.insert(hostile.to_owned(), value);
     case.notes
         .versions
         .insert(hostile.to_owned(), hostile.to_owned());
-    case.judgement.violations[0].detail = hostile.to_owned();
-    case.judgement.stories[0].steps[0].concrete = hostile.to_owned();
+    let at_ns = evidence_at_ns(&all);
+    let judgement = &mut case.judgement;
+    judgement.violations[0].detail = hostile.to_owned();
+    judgement.violations[0].key = hostile.to_owned();
+    let kind = ViolationKind::GrantedWhileHeld;
+    for violation in [made_up::violation(kind), made_up::excused(kind, hostile)] {
+        let excused = Violation {
+            key: hostile.to_owned(),
+            workers: vec![hostile.to_owned(); 2],
+            detail: hostile.to_owned(),
+            at_ns,
+            ..violation
+        };
+        judgement.excused.push(excused);
+    }
+    let unchecked = Kept::NotChecked(hostile.to_owned());
+    judgement.promises.insert(Promise::Exclusion, unchecked);
+    judgement.overlaps.push(Overlap {
+        key: hostile.to_owned(),
+        first: hostile.to_owned(),
+        second: hostile.to_owned(),
+        from_ns: at_ns,
+        to_ns: at_ns + 1,
+        definite: true,
+    });
+    let writer = (hostile.to_owned(), None);
+    judgement.last_writers.insert(hostile.to_owned(), writer);
+    let story = &mut judgement.stories[0];
+    (story.key, story.title) = (hostile.to_owned(), hostile.to_owned());
+    story.steps[0].concrete = hostile.to_owned();
     case.faults[0].target = hostile.to_owned();
     let mut evidence = all.remove("unfenced").unwrap();
-    for row in &mut evidence.record.log {
-        row.owner = Some(hostile.to_owned());
-    }
+    evidence.record.log = log(|row| LogRow {
+        owner: Some(hostile.to_owned()),
+        key: hostile.to_owned(),
+        value: Some(RowValue::Text(hostile.to_owned())),
+        ..row
+    });
     for event in &mut evidence.record.history {
         event.worker = hostile.to_owned();
     }
+    evidence.record.history.push(Event {
+        kind: EventKind::Failed {
+            round: 1,
+            during: Step::Write,
+            error: hostile.to_owned(),
+        },
+        ..evidence.record.history[0].clone()
+    });
+    for held in &mut evidence.held {
+        for field in [&mut held.worker, &mut held.key, &mut held.owner] {
+            *field = hostile.to_owned();
+        }
+    }
+    for row in &mut evidence.record.locks {
+        (row.node, row.key) = (hostile.to_owned(), hostile.to_owned());
+        row.owner = Some(hostile.to_owned());
+    }
+    evidence.record.workers = vec![hostile.to_owned()];
     for row in &mut evidence.record.faults {
         (row.target, row.detail) = (hostile.to_owned(), hostile.to_owned());
     }
@@ -188,13 +263,19 @@ fn no_name_becomes_markup() {
     let text = shown(&run, BTreeMap::from([(hostile.to_owned(), evidence)]));
     assert!(!text.contains("<script>x"), "escaped everywhere");
     assert_eq!(text.matches("<script>").count(), 1, "the page's own");
+    let is_unseen = |c: char| {
+        !matches!(c, '\n' | '\t')
+            && (c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+    };
+    assert!(!text.contains(is_unseen), "nothing of it is unseen");
+    assert!(text.contains("a-break"), "it is drawn");
 }
 
 #[test]
 fn what_keeps_a_verdict_from_being_certain_is_said() {
     let (mut run, all) = with_evidence();
     run.cases[0].verdict.outcome = Outcome::Inconclusive;
-    run.cases[0].verdict.doubts = vec!["the pause was not proven".to_owned()];
+    run.cases[0].verdict.doubts = vec![Doubt::new(DoubtReason::Gap, "the pause was not proven")];
     run.unfinished = vec!["fenced".to_owned()];
     run.seed = None;
     let text = page(&RunPage {
@@ -278,7 +359,7 @@ fn times_that_no_clock_shows_make_a_page_all_the_same() {
             let (mut run, mut all) = with_evidence();
             let evidence = all.get_mut("unfenced").unwrap();
             evidence.record.history[0].at_ns = odd_ns;
-            evidence.record.log[1].at_ns = odd_ns;
+            evidence.record.log.rows[1].at_ns = odd_ns;
             evidence.record.locks[0].at_ns = odd_ns;
             evidence.record.faults[0].at_ns = odd_ns;
             evidence.held[0].to_ns = odd_ns;

@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 
 /// More lanes of workers than this nobody looks at.
 const MOST_WORKERS: usize = 12;
+/// More broken promises than this nobody points at; the table below has more.
+const MOST_BREAKS: usize = 40;
 /// What is shown before and after a story, as a part of its length.
 const AROUND: u64 = 8;
 const LEAST_AROUND_NS: u64 = 50_000_000;
@@ -27,9 +29,12 @@ pub struct Window<'a> {
     pub events: Vec<&'a Event>,
     pub held: Vec<&'a Held>,
     pub locks: Vec<&'a LockEvent>,
-    pub log: Vec<&'a LogRow>,
+    pub log: Vec<LogRow>,
     pub faults: Vec<FaultSpan<'a>>,
+    /// Those that a write committed.
     pub violations: Vec<&'a Violation>,
+    /// Those that are about no write, excused or not.
+    pub breaks: Vec<&'a Violation>,
     pub stories: Vec<&'a Story>,
     /// Rows of the case that are not drawn.
     pub left_out: usize,
@@ -44,7 +49,7 @@ pub fn windows<'a>(
     let record = &evidence.record;
     let (mut from_ns, mut to_ns) = (u64::MAX, 0);
     let times = record.history.iter().map(|event| event.at_ns);
-    let times = times.chain(record.log.iter().map(|row| row.at_ns));
+    let times = times.chain(record.log.rows.iter().map(|row| row.at_ns));
     let times = times.chain(record.locks.iter().map(|row| row.at_ns));
     for at_ns in times.chain(record.faults.iter().map(|row| row.at_ns)) {
         (from_ns, to_ns) = (from_ns.min(at_ns), to_ns.max(at_ns));
@@ -135,7 +140,7 @@ impl<'a> View<'a> {
             is_in(event.at_ns) && is_drawn(&event.worker) && of_key(&event.kind).is_none_or(is_key)
         });
         let locks = record.locks.iter();
-        let log = record.log.iter();
+        let log = record.log.rows.iter();
         let faults = fault_spans(&record.faults).into_iter().filter(|span| {
             let is_elsewhere =
                 record.workers.iter().any(|worker| worker == span.target) && !is_drawn(span.target);
@@ -156,20 +161,40 @@ impl<'a> View<'a> {
                 .filter(|row| is_in(row.at_ns) && is_key(&row.key))
                 .collect(),
             log: log
-                .filter(|row| is_in(row.at_ns) && is_key(&row.key))
+                .filter(|row| is_in(row.at_ns) && is_key(record.log.key_of(row)))
+                .map(|row| record.log.written(row))
                 .collect(),
             faults: faults.collect(),
             violations: Vec::new(),
+            breaks: Vec::new(),
             stories: Vec::new(),
             left_out: 0,
             workers,
         };
         window.cut_to(most);
         let is_shown = |row: u64| window.log.iter().any(|shown| shown.seq == row);
-        let violations = self.case.judgement.violations.iter();
-        window.violations = violations
-            .filter(|violation| is_shown(violation.row))
-            .collect();
+        let (from_ns, to_ns) = (window.from_ns, window.to_ns);
+        // One that is about no write stands in the lane of who broke the rule.
+        let is_in_a_lane = |violation: &Violation| {
+            let worker = violation.workers.first().map(String::as_str);
+            (from_ns..=to_ns).contains(&violation.at_ns)
+                && is_key(&violation.key)
+                && worker.is_some_and(|worker| window.workers.contains(&worker))
+        };
+        let judgement = &self.case.judgement;
+        let (of_writes, others): (Vec<_>, Vec<_>) = judgement
+            .violations
+            .iter()
+            .chain(&judgement.excused)
+            .partition(|violation| violation.row > 0);
+        let violations = of_writes.into_iter();
+        let violations =
+            violations.filter(|violation| violation.excuse.is_none() && is_shown(violation.row));
+        let violations = violations.collect();
+        let breaks = others.into_iter().filter(|one| is_in_a_lane(one));
+        let mut breaks: Vec<&Violation> = breaks.take(MOST_BREAKS).collect();
+        breaks.sort_by_key(|one| one.at_ns);
+        (window.violations, window.breaks) = (violations, breaks);
         let all =
             record.history.len() + record.locks.len() + record.log.len() + record.faults.len();
         window.left_out = all.saturating_sub(window.rows());
@@ -255,7 +280,7 @@ fn of_key(kind: &EventKind) -> Option<&str> {
         | EventKind::Left { key, .. }
         | EventKind::Releasing { key, .. }
         | EventKind::Released { key, .. } => Some(key),
-        EventKind::Ready
+        EventKind::Ready { .. }
         | EventKind::AtGate { .. }
         | EventKind::Failed { .. }
         | EventKind::Done { .. }

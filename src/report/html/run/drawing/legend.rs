@@ -5,7 +5,7 @@ use super::marks::{circle, path, rect};
 use crate::report::markup::element;
 
 pub fn legend() -> String {
-    let entries: [(&str, String); 8] = [
+    let entries: [(&str, String); 9] = [
         ("hold, with its token", rect("hold", 1.0, 3.0, 22.0, 10.0)),
         (
             "what the lock server held",
@@ -25,6 +25,10 @@ pub fn legend() -> String {
         (
             "violating pair",
             path("pair", "M4 14V4H20V9") + &path("violating", "M20 14l-4 -6h8z"),
+        ),
+        (
+            "broken promise",
+            path("violating", "M12 9l4 -6h-8z") + &path("violating", "M12 9V15"),
         ),
     ];
     let entries = entries.map(|(words, shape)| {

@@ -138,6 +138,7 @@ fn moments(window: &Window<'_>) -> Vec<Moment> {
         let is_held = nodes::is_of_a_hold(window, row);
         (row.at_ns, if is_held { LITTLE_ROOM } else { 0.0 })
     }));
+    moments.extend(window.breaks.iter().map(|one| (one.at_ns, ROOM)));
     for span in &window.faults {
         moments.extend(span.rows.iter().map(|row| (row.at_ns, ROOM)));
     }

@@ -22,7 +22,7 @@ pub fn is_of_a_hold(window: &Window<'_>, row: &LockEvent) -> bool {
     // token either can be anybody's.
     let is_its = |held: &Held| match &row.owner {
         Some(owner) => *owner == held.owner,
-        None => row.token == Some(held.token),
+        None => row.token.is_some() && row.token == held.token,
     };
     let mut held = window.held.iter();
     held.any(|held| is_its(held) && held.from_ns <= until_ns)
@@ -33,7 +33,11 @@ fn end<'a>(window: &'a Window<'_>, grant: &LockEvent) -> Option<&'a LockEvent> {
     let mut rows = window.locks.iter().copied();
     rows.by_ref().find(|row| std::ptr::eq(*row, grant))?;
     rows.find(|row| {
-        row.node == grant.node && row.key == grant.key && row.kind != LockEventKind::Renewed
+        let ends = !matches!(
+            row.kind,
+            LockEventKind::Renewed | LockEventKind::Queued | LockEventKind::Left
+        );
+        row.node == grant.node && row.key == grant.key && ends
     })
 }
 
@@ -45,7 +49,10 @@ pub fn draw(sheet: &Sheet<'_>, marks: &mut Marks) {
         match event.kind {
             LockEventKind::Granted => granted(sheet, lane, event, marks),
             LockEventKind::Expired => expired(sheet, lane, event, marks),
-            LockEventKind::Renewed | LockEventKind::Released => passed(sheet, lane, event, marks),
+            LockEventKind::Renewed
+            | LockEventKind::Released
+            | LockEventKind::Queued
+            | LockEventKind::Left => passed(sheet, lane, event, marks),
         }
     }
 }
@@ -92,6 +99,8 @@ fn passed(sheet: &Sheet<'_>, lane: &Lane, event: &LockEvent, marks: &mut Marks) 
     let (x, y) = (sheet.x(event.at_ns), lane.top + BAR_TOP + BAR + 5.0);
     let verb = match event.kind {
         LockEventKind::Renewed => "renews",
+        LockEventKind::Queued => "sees a wait for",
+        LockEventKind::Left => "sees the end of a wait for",
         _ => "releases",
     };
     let shapes = match is_of_a_hold(sheet.window, event) {

@@ -27,8 +27,8 @@ pub struct Pair<'a> {
     tier: usize,
 }
 
-pub fn pairs<'a>(window: &Window<'a>, axis: &Axis) -> Vec<Pair<'a>> {
-    let find = |seq: u64| window.log.iter().copied().find(|row| row.seq == seq);
+pub fn pairs<'a>(window: &'a Window<'_>, axis: &Axis) -> Vec<Pair<'a>> {
+    let find = |seq: u64| window.log.iter().find(|row| row.seq == seq);
     let mut by_rows: BTreeMap<(u64, Option<u64>), Vec<&Violation>> = BTreeMap::new();
     for &violation in &window.violations {
         let rows = (violation.row, violation.against);

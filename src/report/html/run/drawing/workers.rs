@@ -4,8 +4,10 @@
 use super::Sheet;
 use super::lanes::{Lane, Of, text};
 use super::marks::{Mark, Marks, circle, hit, path, rect, row};
-use crate::model::{Event, EventKind, Held, StepKind};
+use crate::model::{Event, EventKind, Held, StepKind, Violation};
+use crate::report::lock;
 use crate::report::markup::short;
+use std::collections::BTreeMap;
 
 const BAR: f64 = 15.0;
 const BAR_TOP: f64 = 15.0;
@@ -29,6 +31,64 @@ pub fn draw(sheet: &Sheet<'_>, marks: &mut Marks) {
             small(sheet, lane, event, marks);
         }
     }
+    breaks(sheet, marks);
+}
+
+fn breaks(sheet: &Sheet<'_>, marks: &mut Marks) {
+    // Where the last name in each lane ends: one that has no room is left to its mark.
+    let mut taken: BTreeMap<&str, f64> = BTreeMap::new();
+    for violation in &sheet.window.breaks {
+        let worker = violation.workers.first();
+        let Some(lane) = worker.and_then(|worker| sheet.lane(Of::Worker, worker)) else {
+            continue;
+        };
+        let x = sheet.x(violation.at_ns);
+        let name = violation.kind.name();
+        let end = taken.entry(&lane.name).or_insert(f64::MIN);
+        let name = if x >= *end { name } else { "" };
+        if !name.is_empty() {
+            *end = x + 14.0 + name.chars().count() as f64 * LETTER;
+        }
+        broken(sheet, lane, violation, name, marks);
+    }
+}
+
+/// A broken promise that no write shows: a sign at its moment, with its name.
+fn broken(sheet: &Sheet<'_>, lane: &Lane, violation: &Violation, name: &str, marks: &mut Marks) {
+    let (x, top) = (sheet.x(violation.at_ns), lane.top + 2.0);
+    let (sign_class, words_class, excuse) = match violation.excuse {
+        None => ("violating", "pair-words", String::new()),
+        Some(_) => {
+            let excuse = lock::excuse(violation);
+            ("excused", "soft", format!(", excused by {excuse}"))
+        }
+    };
+    let sign = format!("M{} {}l4 -8h-8z", short(x), short(top + 10.0));
+    let line = format!(
+        "M{} {}V{}",
+        short(x),
+        short(top + 10.0),
+        short(top + BAR_TOP + BAR)
+    );
+    let label = match name.is_empty() {
+        true => String::new(),
+        false => text(words_class, x + 7.0, top + 8.0, name),
+    };
+    let shapes = path(sign_class, &sign) + &path(sign_class, &line) + &label + &hit(x, top + 6.0);
+    let mark = Mark {
+        class: "a-break",
+        at_ns: violation.at_ns,
+        kind: StepKind::Other,
+        key: &violation.key,
+        words: format!(
+            "{} at {}: {}{excuse}",
+            violation.kind,
+            sheet.at(violation.at_ns),
+            violation.detail,
+        ),
+        row: row(violation),
+    };
+    marks.add(mark, &shapes);
 }
 
 fn hold(sheet: &Sheet<'_>, lane: &Lane, held: &Held, marks: &mut Marks) {
@@ -52,10 +112,13 @@ fn hold(sheet: &Sheet<'_>, lane: &Lane, held: &Held, marks: &mut Marks) {
         kind: StepKind::Grant,
         key: &held.key,
         words: format!(
-            "{} holds {} with token {} from {} {until}",
+            "{} holds {} {} from {} {until}",
             held.worker,
             held.key,
-            held.token,
+            held.token
+                .map_or("without a token".to_owned(), |token| format!(
+                    "with token {token}"
+                )),
             sheet.at(held.from_ns),
         ),
         row: acquired.map_or(String::new(), row),
@@ -66,11 +129,11 @@ fn hold(sheet: &Sheet<'_>, lane: &Lane, held: &Held, marks: &mut Marks) {
 /// Inside the bar where there is room, and right of it otherwise.
 fn label(sheet: &Sheet<'_>, held: &Held, from: f64, to: f64, top: f64) -> String {
     let mut keys = sheet.window.held.iter().map(|held| &held.key);
+    let bare = held.token.map_or("–".to_owned(), |token| token.to_string());
     let words = match keys.any(|key| *key != held.key) {
-        true => format!("{}: {}", held.key, held.token),
-        false => format!("token {}", held.token),
+        true => format!("{}: {bare}", held.key),
+        false => format!("token {bare}"),
     };
-    let bare = held.token.to_string();
     let fits = |words: &str| words.chars().count() as f64 * LETTER + 8.0 <= to - from;
     let inside = |words: &str| text("hold-words", from + 4.0, top + 11.5, words);
     match (fits(&words), fits(&bare)) {

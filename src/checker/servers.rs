@@ -1,0 +1,308 @@
+//! What the lock servers themselves held, as bystanders on them saw it.
+
+use super::disturbance::{Span, touch};
+use super::episodes::Episode;
+use super::holds::Hold;
+use super::sound::Sound;
+use crate::model::{FaultKind, FencingToken, LockEvent, LockEventKind};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// A bystander hears of things a little later than they happen.
+pub(super) const HEARD_WITHIN_NS: u64 = 1_000_000_000;
+
+/// From a grant on one server to its end there.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Stay<'a> {
+    pub node: &'a str,
+    pub owner: Option<&'a str>,
+    pub token: Option<FencingToken>,
+    pub from_ns: u64,
+    pub end: Option<(u64, StayEnd)>,
+    /// The row that brought it back after its end, where a renewal did.
+    pub recreated_ns: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum StayEnd {
+    Released,
+    Expired,
+    /// Somebody else was granted the key.
+    Replaced,
+    /// The server lost its data.
+    Forgotten,
+}
+
+pub(super) struct Servers<'a> {
+    by_key: HashMap<&'a str, Vec<Stay<'a>>>,
+    /// Stays by key and owner.
+    by_owner: HashMap<(&'a str, &'a str), Vec<usize>>,
+    /// Servers and workers call holders by the same ids.
+    knows_owners: bool,
+    /// The servers of each service.
+    nodes: HashMap<&'a str, BTreeSet<&'a str>>,
+    /// When something may have been missed.
+    disturbed: Vec<Span>,
+}
+
+impl<'a> Servers<'a> {
+    pub fn of(
+        sound: &Sound<'a>,
+        holds: &[Hold<'a>],
+        episodes: &[Episode<'a>],
+        disturbed: Vec<Span>,
+    ) -> Servers<'a> {
+        let mut by_place: HashMap<(&str, &str), Vec<&'a LockEvent>> = HashMap::new();
+        for &row in &sound.locks {
+            if !sound.odd_nodes.contains(row.node.as_str()) {
+                let place = (row.key.as_str(), row.node.as_str());
+                by_place.entry(place).or_default().push(row);
+            }
+        }
+        let mut by_key: HashMap<&str, Vec<Stay>> = HashMap::new();
+        for ((key, node), rows) in by_place {
+            let losses = losses(node, episodes);
+            by_key.entry(key).or_default().extend(stays(&rows, &losses));
+        }
+        let mut by_owner: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
+        for (key, stays) in &mut by_key {
+            stays.sort_by_key(|stay| stay.from_ns);
+            for (index, stay) in stays.iter().enumerate() {
+                if let Some(owner) = stay.owner {
+                    by_owner.entry((key, owner)).or_default().push(index);
+                }
+            }
+        }
+        let knows = |hold: &Hold<'a>| {
+            owner(hold).is_some_and(|owner| by_owner.contains_key(&(hold.key, owner)))
+        };
+        let mut servers = Servers {
+            knows_owners: holds.iter().any(knows),
+            by_key,
+            by_owner,
+            nodes: HashMap::new(),
+            disturbed,
+        };
+        servers.assign(sound, holds);
+        servers
+    }
+
+    /// Which servers belong to which service, by whose owners they know.
+    fn assign(&mut self, sound: &Sound<'a>, holds: &[Hold<'a>]) {
+        let services: BTreeSet<&str> = holds.iter().map(|hold| hold.service).collect();
+        let seen = sound.locks.iter().map(|row| row.node.as_str());
+        let watched = sound.record.lock_servers.iter().map(String::as_str);
+        let all: BTreeSet<&str> = seen.chain(watched).collect();
+        if let (1, Some(&only)) = (services.len(), services.first()) {
+            self.nodes.insert(only, all);
+            return;
+        }
+        for hold in holds {
+            let nodes: Vec<&str> = self.own(hold).iter().map(|stay| stay.node).collect();
+            self.nodes.entry(hold.service).or_default().extend(nodes);
+        }
+    }
+
+    /// Whether a node may be one of a service's servers: it is unless it was seen to
+    /// be another's.
+    pub fn may_be_of(&self, service: &str, node: &str) -> bool {
+        let is_in = |nodes: &BTreeSet<&str>| nodes.contains(node);
+        if self.nodes.values().any(is_in) {
+            return self.nodes.get(service).is_some_and(is_in);
+        }
+        // Where nobody watched, servers are known by what they are called.
+        let is_etcd = |name: &str| name.starts_with("etcd");
+        let is_known = is_etcd(node) || node.starts_with("redis");
+        !is_known || is_etcd(node) == is_etcd(service)
+    }
+
+    /// Whether anybody looked at who holds this key.
+    pub fn saw(&self, service: &str, key: &str) -> bool {
+        let nodes = self.nodes.get(service);
+        let stays = self.by_key.get(key);
+        stays.is_some_and(|stays| {
+            let mut stays = stays.iter();
+            stays.any(|stay| nodes.is_some_and(|nodes| nodes.contains(stay.node)))
+        })
+    }
+
+    pub fn saw_anything(&self) -> bool {
+        !self.by_key.is_empty()
+    }
+
+    /// How many servers have to grant a key for it to be held.
+    pub fn needed(&self, hold: &Hold) -> usize {
+        match hold.service {
+            "redlock" => self.nodes.get(hold.service).map_or(1, BTreeSet::len) / 2 + 1,
+            _ => 1,
+        }
+    }
+
+    /// The stays that carry a hold's own owner. One that was tried for more than once
+    /// counts by its last stay on each server.
+    fn own(&self, hold: &Hold<'a>) -> Vec<&Stay<'a>> {
+        let Some(owner) = owner(hold) else {
+            return Vec::new();
+        };
+        let own = self.by_owner.get(&(hold.key, owner));
+        let all = self.by_key.get(hold.key);
+        let own = own.into_iter().flatten();
+        let mut last: BTreeMap<&str, &Stay> = BTreeMap::new();
+        for stay in own.filter_map(|&index| all?.get(index)) {
+            let known = last.insert(stay.node, stay);
+            // What a renewal brings back is no new grant.
+            if let Some(known) = known.filter(|known| known.recreated_ns.is_some()) {
+                last.insert(stay.node, known);
+            }
+        }
+        last.into_values().collect()
+    }
+
+    /// The stays that may be this hold's: by its owner, or, where the server knows
+    /// its holders by ids of its own, by the time of the grant.
+    pub fn stays(&self, hold: &Hold<'a>) -> Vec<&Stay<'a>> {
+        let own = self.own(hold);
+        if !own.is_empty() || self.knows_owners {
+            return own;
+        }
+        let heard_by_ns = hold.from_ns.saturating_add(HEARD_WITHIN_NS);
+        let all = self.by_key.get(hold.key).into_iter().flatten();
+        all.filter(|stay| {
+            stay.owner.is_some() && (hold.asked_ns..=heard_by_ns).contains(&stay.from_ns)
+        })
+        .collect()
+    }
+
+    /// Whether the servers still held a key for a hold at some moment; None where
+    /// nobody looked.
+    pub fn held_at(&self, hold: &Hold<'a>, at_ns: u64) -> Option<bool> {
+        if !self.saw(hold.service, hold.key) {
+            return None;
+        }
+        if self.stays(hold).is_empty() {
+            return (!self.may_have_missed(hold)).then_some(false);
+        }
+        let over = self.let_go(hold);
+        Some(over.is_none_or(|(over_ns, _)| over_ns > at_ns))
+    }
+
+    /// Whether nobody could look all the time while this was granted.
+    pub fn may_have_missed(&self, hold: &Hold) -> bool {
+        let heard_by_ns = hold.from_ns.saturating_add(HEARD_WITHIN_NS);
+        touch(&self.disturbed, hold.asked_ns, heard_by_ns)
+    }
+
+    /// The servers that granted a hold, or may have: of some grants it is not known
+    /// whose they are.
+    pub fn granted_by(&self, hold: &Hold<'a>) -> HashSet<&'a str> {
+        let heard_by_ns = hold.from_ns.saturating_add(HEARD_WITHIN_NS);
+        let in_time = |stay: &&Stay| (hold.asked_ns..=heard_by_ns).contains(&stay.from_ns);
+        let all = self.by_key.get(hold.key).into_iter().flatten();
+        let anonymous = all.filter(|stay| stay.owner.is_none()).filter(in_time);
+        let own = self.stays(hold).into_iter();
+        own.chain(anonymous).map(|stay| stay.node).collect()
+    }
+
+    /// When so many servers had let a hold go that it was over, and how the last of
+    /// these did. Members of a cluster tell of one and the same end, each when it
+    /// has heard of it; independent servers decide by a majority.
+    pub fn let_go(&self, hold: &Hold<'a>) -> Option<(u64, StayEnd)> {
+        let stays = self.stays(hold);
+        // Of several of which it is not known whose they are, any may be the one.
+        let is_own = !self.own(hold).is_empty();
+        if !is_own && stays.iter().any(|stay| stay.end.is_none()) {
+            return None;
+        }
+        let mut ends: Vec<(u64, StayEnd)> = stays.iter().filter_map(|stay| stay.end).collect();
+        ends.sort_by_key(|&(at_ns, _)| at_ns);
+        let spare = match self.needed(hold) {
+            _ if !is_own => ends.len().saturating_sub(1),
+            1 => 0,
+            needed => stays.len().saturating_sub(needed),
+        };
+        ends.get(spare).copied()
+    }
+}
+
+fn owner<'a>(hold: &Hold<'a>) -> Option<&'a str> {
+    hold.grant.map(|grant| grant.owner)
+}
+
+/// When a server was seen to have lost what it held. What is heard before that may
+/// have happened before; a replica that is promoted keeps what it has heard of.
+fn losses(node: &str, episodes: &[Episode]) -> Vec<u64> {
+    let is_loss = |it: &&Episode| it.target == node && it.kind == FaultKind::RestartEmpty;
+    let losses = episodes.iter().filter(is_loss);
+    losses.filter_map(|it| it.observed_ns()).collect()
+}
+
+/// The rows of one key on one server, in the server's order.
+fn stays<'a>(rows: &[&'a LockEvent], losses: &[u64]) -> Vec<Stay<'a>> {
+    let mut all: Vec<Stay> = Vec::new();
+    let mut losses = losses.iter().copied().peekable();
+    for row in rows {
+        while let Some(lost_ns) = losses.next_if(|&lost_ns| lost_ns <= row.at_ns) {
+            end(&mut all, lost_ns, StayEnd::Forgotten);
+        }
+        let owner = row.owner.as_deref();
+        match row.kind {
+            LockEventKind::Granted => {
+                bring_back(&mut all, row, 0);
+                let is_new = all.last().is_none_or(|last| {
+                    last.end.is_some() || last.owner != owner || owner.is_none()
+                });
+                if is_new {
+                    end(&mut all, row.at_ns, StayEnd::Replaced);
+                    all.push(Stay {
+                        node: &row.node,
+                        owner,
+                        token: row.token,
+                        from_ns: row.at_ns,
+                        end: None,
+                        recreated_ns: None,
+                    });
+                }
+            }
+            // What is heard soon after a loss may have happened before.
+            LockEventKind::Renewed => bring_back(&mut all, row, HEARD_WITHIN_NS),
+            LockEventKind::Released | LockEventKind::Expired => {
+                let is_anothers = all.last().is_some_and(|last| {
+                    owner.is_some() && last.owner.is_some() && last.owner != owner
+                });
+                let how = match row.kind {
+                    // A grant in between was missed.
+                    _ if is_anothers => StayEnd::Replaced,
+                    LockEventKind::Released => StayEnd::Released,
+                    _ => StayEnd::Expired,
+                };
+                end(&mut all, row.at_ns, how);
+            }
+            LockEventKind::Queued | LockEventKind::Left => {}
+        }
+    }
+    for lost_ns in losses {
+        end(&mut all, lost_ns, StayEnd::Forgotten);
+    }
+    all
+}
+
+/// An owner that is there again after its lock was gone. One that was released may
+/// have been a try at several servers that came to nothing.
+fn bring_back(stays: &mut [Stay], row: &LockEvent, later_ns: u64) {
+    let (owner, at_ns) = (row.owner.as_deref(), row.at_ns);
+    let is_gone = |(end_ns, end): (u64, StayEnd)| match end {
+        StayEnd::Released => false,
+        StayEnd::Forgotten => at_ns >= end_ns.saturating_add(later_ns),
+        StayEnd::Expired | StayEnd::Replaced => true,
+    };
+    let mut own = stays.iter_mut().rev();
+    let own = own.find(|stay| owner.is_some() && stay.owner == owner);
+    if let Some(own) = own.filter(|stay| stay.end.is_some_and(is_gone)) {
+        own.recreated_ns.get_or_insert(at_ns);
+    }
+}
+
+fn end(stays: &mut [Stay], at_ns: u64, how: StayEnd) {
+    if let Some(last) = stays.last_mut() {
+        last.end.get_or_insert((at_ns, how));
+    }
+}

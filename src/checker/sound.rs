@@ -1,0 +1,251 @@
+//! What of a record can be relied on.
+//!
+//! A record may have been cut, copied together or written by a program with a
+//! mistake in it. Whatever contradicts itself is said as a doubt and taken out of
+//! the evidence, so that it neither accuses nor acquits anybody.
+
+use super::log_order;
+use crate::model::{
+    CaseRecord, Doubt, DoubtReason, Event, EventKind, FaultRow, FaultStage, FencingToken,
+    LockEvent, Row,
+};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// The rows of a record without those that stand in it twice.
+pub(super) struct Sound<'a> {
+    pub record: &'a CaseRecord,
+    /// In the order of the file, which is that of time for each worker.
+    pub history: Vec<&'a Event>,
+    /// In the order of the resource's positions.
+    pub log: Cow<'a, [Row]>,
+    /// The log counts 1, 2, 3 … and is as long as it was when it was collected.
+    pub log_is_whole: bool,
+    pub locks: Vec<&'a LockEvent>,
+    pub faults: Vec<&'a FaultRow>,
+    /// Workers whose times or owners contradict themselves: nothing rests on them.
+    pub odd_workers: HashSet<&'a str>,
+    /// Owners that stand for more than one hold.
+    pub odd_owners: HashSet<&'a str>,
+    /// Lock servers of which the same is true.
+    pub odd_nodes: HashSet<&'a str>,
+    pub doubts: Vec<Doubt>,
+}
+
+impl<'a> Sound<'a> {
+    pub fn of(record: &'a CaseRecord) -> Sound<'a> {
+        let log = log_order::sound(record);
+        let mut sound = Sound {
+            record,
+            history: Vec::with_capacity(record.history.len()),
+            log: log.rows,
+            log_is_whole: log.is_whole,
+            locks: Vec::with_capacity(record.locks.len()),
+            faults: Vec::with_capacity(record.faults.len()),
+            odd_workers: HashSet::new(),
+            odd_owners: HashSet::new(),
+            odd_nodes: HashSet::new(),
+            doubts: log.doubts,
+        };
+        sound.take_history();
+        sound.take_locks();
+        sound.take_faults();
+        sound.compare_owners();
+        sound
+    }
+
+    fn take_history(&mut self) {
+        let mut by_worker: HashMap<&str, Vec<&'a Event>> = HashMap::new();
+        for event in &self.record.history {
+            let worker = event.worker.as_str();
+            let before = by_worker.entry(worker).or_default();
+            if let Some(last) = before.last().filter(|last| event.at_ns <= last.at_ns) {
+                if holds_already(before, event) {
+                    self.doubts.push(Doubt::new(
+                        DoubtReason::RowTwice,
+                        format!(
+                            "the history has a row twice: {} of {worker} at {} ns",
+                            event.kind.name(),
+                            event.at_ns
+                        ),
+                    ));
+                    continue;
+                }
+                if event.at_ns < last.at_ns && self.odd_workers.insert(worker) {
+                    self.doubts.push(Doubt::new(
+                        DoubtReason::TimesBackwards,
+                        format!(
+                            "the times of worker {worker} run backwards: {} at {} ns comes after {} at {} ns",
+                            event.kind.name(),
+                            event.at_ns,
+                            last.kind.name(),
+                            last.at_ns,
+                        ),
+                    ));
+                }
+            }
+            if let Some(last) = before.last()
+                && is_after_the_end(last, event)
+                && self.odd_workers.insert(worker)
+            {
+                self.doubts.push(Doubt::new(
+                    DoubtReason::Contradiction,
+                    format!(
+                        "worker {worker} said {} after it had said done",
+                        event.kind.name()
+                    ),
+                ));
+            }
+            before.push(event);
+            self.history.push(event);
+        }
+    }
+
+    /// Rows of one key are in the server's order; those of several are written down
+    /// when it is known whose they are.
+    fn take_locks(&mut self) {
+        let mut last: HashMap<(&str, &str), &LockEvent> = HashMap::new();
+        let mut twice = HashSet::new();
+        for row in &self.record.locks {
+            let node = row.node.as_str();
+            let place = (node, row.key.as_str());
+            match last.get(&place) {
+                Some(&before) if before == row => {
+                    if twice.insert(node) {
+                        let text = format!("what {node} held has a row twice, at {} ns", row.at_ns);
+                        self.doubts.push(Doubt::new(DoubtReason::RowTwice, text));
+                    }
+                    continue;
+                }
+                Some(before) if row.at_ns < before.at_ns && self.odd_nodes.insert(node) => {
+                    self.doubts.push(Doubt::new(
+                        DoubtReason::TimesBackwards,
+                        format!(
+                            "the times of what {node} held run backwards: {} ns comes after {} ns",
+                            row.at_ns, before.at_ns
+                        ),
+                    ));
+                }
+                _ => {}
+            }
+            last.insert(place, row);
+            self.locks.push(row);
+        }
+    }
+
+    fn take_faults(&mut self) {
+        let mut by_id: BTreeMap<u32, Vec<&'a FaultRow>> = BTreeMap::new();
+        for row in &self.record.faults {
+            let rows = by_id.entry(row.id).or_default();
+            if rows.contains(&row) {
+                let text = format!(
+                    "the faults have a row twice: {} of {} (fault {}), {}",
+                    row.fault,
+                    row.target,
+                    row.id,
+                    row.stage.name()
+                );
+                self.doubts.push(Doubt::new(DoubtReason::RowTwice, text));
+                continue;
+            }
+            if let Some(why) = rows
+                .first()
+                .and_then(|_| contradiction(rows.as_slice(), row))
+            {
+                let text = format!(
+                    "the rows of {} of {} (fault {}) contradict each other: {why}",
+                    row.fault, row.target, row.id
+                );
+                self.doubts
+                    .push(Doubt::new(DoubtReason::Contradiction, text));
+            }
+            rows.push(row);
+            self.faults.push(row);
+        }
+    }
+
+    /// An owner is the id of one hold, and a hold has one token.
+    fn compare_owners(&mut self) {
+        let mut grants: HashMap<&str, (&'a Event, Option<FencingToken>)> = HashMap::new();
+        for &event in &self.history {
+            let (owner, token) = match &event.kind {
+                EventKind::Acquired { owner, token, .. } => {
+                    let known = grants.insert(owner, (event, *token));
+                    if let Some((first, _)) = known {
+                        let text = format!(
+                            "owner {owner} is used for two holds, of {} and of {}",
+                            first.worker, event.worker
+                        );
+                        self.doubts
+                            .push(Doubt::new(DoubtReason::Contradiction, text));
+                        self.odd_workers.insert(&first.worker);
+                        self.odd_workers.insert(&event.worker);
+                        self.odd_owners.insert(owner);
+                    }
+                    continue;
+                }
+                EventKind::Writing { owner, token, .. }
+                | EventKind::WriteAccepted { owner, token, .. } => (owner, token),
+                _ => continue,
+            };
+            let granted = grants.get(owner.as_str());
+            if let Some(&(grant, granted)) = granted
+                && *token != granted
+                && token.is_some()
+                && granted.is_some()
+                && self.odd_workers.insert(&event.worker)
+            {
+                let text = format!(
+                    "{} says {} with another token than the one that {} was granted to owner {owner}",
+                    event.worker,
+                    event.kind.name(),
+                    grant.worker,
+                );
+                self.doubts
+                    .push(Doubt::new(DoubtReason::Contradiction, text));
+            }
+        }
+    }
+}
+
+/// Whether this very row is among a worker's earlier ones.
+fn holds_already(earlier: &[&Event], event: &Event) -> bool {
+    let from = earlier.partition_point(|other| other.at_ns < event.at_ns);
+    let same_time = earlier[from..].iter();
+    let mut same_time = same_time.take_while(|other| other.at_ns == event.at_ns);
+    same_time.any(|other| *other == event)
+}
+
+fn is_after_the_end(last: &Event, event: &Event) -> bool {
+    let is_done = matches!(last.kind, EventKind::Done { .. });
+    // A process of the same name may begin anew, and a clock is told whenever asked for.
+    is_done
+        && !matches!(
+            event.kind,
+            EventKind::Ready { .. } | EventKind::Clock { .. }
+        )
+}
+
+fn contradiction(rows: &[&FaultRow], row: &FaultRow) -> Option<String> {
+    let first = rows[0];
+    if (first.fault, &first.target) != (row.fault, &row.target) {
+        return Some(format!(
+            "they are of {} of {} and of {} of {}",
+            first.fault, first.target, row.fault, row.target
+        ));
+    }
+    let has = |stage: FaultStage| rows.iter().any(|other| other.stage == stage);
+    if has(row.stage) {
+        return Some(format!("it was {} twice", row.stage.name()));
+    }
+    let last = rows.iter().map(|other| other.at_ns).max();
+    if last.is_some_and(|last| row.at_ns < last) {
+        return Some(format!(
+            "it was {} before what its rows say first",
+            row.stage.name()
+        ));
+    }
+    let ends = matches!(row.stage, FaultStage::Ended | FaultStage::Healed);
+    (ends && has(FaultStage::Unproven) && !has(FaultStage::Observed))
+        .then(|| "it ended and had never begun".to_owned())
+}
