@@ -6,6 +6,7 @@ The protocol is in docs/contract.md. What a lock of your own needs is in
 
 import contextlib
 import ctypes
+import hashlib
 import http.client
 import json
 import os
@@ -18,6 +19,7 @@ import urllib.parse
 import uuid
 
 import redis
+import redis.lock
 from redis.exceptions import LockError, LockNotOwnedError, RedisError
 
 # What this lock does. A task that asks for anything else is refused: a run
@@ -43,6 +45,8 @@ class Worker:
         self.harness = harness
         self.name = task["FENCEPOST_WORKER"]
         self.key = task["FENCEPOST_KEY"]
+        # The harness watches keys that begin with `lock:`, unless it names another.
+        self.lock_key = task.get("FENCEPOST_LOCK_KEY", f"lock:{self.key}")
         self.ttl = seconds(task, "FENCEPOST_TTL_MS", 2000)
         self.acquire_timeout = seconds(task, "FENCEPOST_ACQUIRE_TIMEOUT_MS", 30000)
         self.work = seconds(task, "FENCEPOST_WORK_MS", 0)
@@ -57,7 +61,8 @@ class Worker:
         )
 
     def play_all(self):
-        self.harness.say("ready")
+        # redis-py does not tell a holder that its time is over.
+        self.harness.say("ready", lacks=["lost"])
         self.harness.gate("start", 0)
         started_ns, played = raw_monotonic_ns(), 0
         while self.wants_another(played, (raw_monotonic_ns() - started_ns) / 1e9):
@@ -75,13 +80,13 @@ class Worker:
     def play(self, round):
         self.harness.say("acquiring", round=round, key=self.key)
         owner = uuid.uuid4().hex
-        # The harness watches keys that begin with `lock:`, for locks.jsonl.
-        name = f"lock:{self.key}"
-        lock = self.redis.lock(name, timeout=self.ttl, blocking_timeout=self.acquire_timeout)
+        times = {"timeout": self.ttl, "blocking_timeout": self.acquire_timeout}
+        lock = self.redis.lock(self.lock_key, **times, lock_class=TimedLock)
         with self.telling_of_failures(round):
             token = self.acquire(lock, owner)
         hold = {"round": round, "key": self.key, "token": token}
-        self.harness.say("acquired", **hold, owner=owner)
+        valid_until_ns = lock.asked_ns + int(self.ttl * 1e9)
+        self.harness.say("acquired", **hold, owner=owner, valid_until_ns=valid_until_ns)
         try:
             self.harness.gate("after_acquire", round)
             with self.telling_of_failures(round):
@@ -89,7 +94,9 @@ class Worker:
         finally:
             self.harness.gate("before_release", round)
             self.harness.say("releasing", **hold)
-            self.harness.say("released", **hold, outcome=self.release(lock))
+            with self.telling_of_failures(round):
+                outcome = self.release(lock)
+            self.harness.say("released", **hold, outcome=outcome)
 
     @contextlib.contextmanager
     def telling_of_failures(self, round):
@@ -122,11 +129,12 @@ class Worker:
         position, count = self.resource.read()
         time.sleep(self.work)
         time.sleep(self.pause)
-        # redis-py does not tell a holder that its time is over, so there is no
-        # `lost` to say here, and no FENCEPOST_ON_LOST to keep.
-        self.harness.gate("before_write", hold["round"])
-        self.harness.say("writing", **hold, owner=owner)
         body = {"count": count + 1, "by": self.name, "token": hold["token"]}
+        body = json.dumps(body).encode()
+        body_hash = hashlib.sha256(body).hexdigest()[:16]
+        # There is no `lost` to say here, and no FENCEPOST_ON_LOST to keep.
+        self.harness.gate("before_write", hold["round"])
+        self.harness.say("writing", **hold, owner=owner, body=body_hash)
         headers = {"X-Owner": owner, "X-Based-On": str(position)}
         if self.send_token:
             headers["X-Fence-Token"] = str(hold["token"])
@@ -150,8 +158,17 @@ class Worker:
                 return "superseded" if lock.locked() else "expired"
             except RedisError:
                 return "unknown"
-        except (LockError, RedisError):
-            return "unknown"
+        except (LockError, RedisError) as error:
+            # Whether it is free now is unknown.
+            raise Failure("release", error) from error
+
+
+class TimedLock(redis.lock.Lock):
+    """Knows when it last asked: no grant lasts longer than its TTL from there."""
+
+    def do_acquire(self, token):
+        self.asked_ns = raw_monotonic_ns()
+        return super().do_acquire(token)
 
 
 class Failure(Exception):
@@ -176,7 +193,7 @@ class Resource:
             return answer["position"], 0
 
     def write(self, body, headers):
-        return self.ask("write", "PUT", json.dumps(body), headers, expected=(200, 409))
+        return self.ask("write", "PUT", body, headers, expected=(200, 409))
 
     def ask(self, step, method, body=None, headers={}, *, expected):
         address = self.address
