@@ -6,6 +6,9 @@
 /// What is recorded and what is said about it.
 pub mod model;
 
+/// Files that somebody else may have made, and files that are ours alone.
+pub mod files;
+
 /// Time that no fault touches.
 pub mod clock;
 

@@ -7,10 +7,11 @@ use super::home::Home;
 use super::output;
 use super::overview::BASELINE;
 use super::recorded::{read_result, read_result_bytes};
+use crate::files::{Aside, FOR_ALL};
 use crate::model::Outcome;
 use crate::report::diff::{DEFAULT_RATIO, compare};
 use crate::report::recorded::{Recorded, Stable};
-use crate::run::{Aside, RESULT, make_folder};
+use crate::run::{RESULT, make_folder, write_failed};
 use crate::scenario::{LibraryError, Scenario, Settings};
 use clap::Args;
 use serde::Serialize;
@@ -246,10 +247,11 @@ fn bless(candidates: &[Candidate], baseline: &Path) -> Result<Vec<Blessed>, Fail
             result: candidate.file.clone(),
             replaced: candidate.replaces(&place),
         });
-        written.push(Aside::write(&place, &candidate.bytes)?);
+        let aside = Aside::write(&place, &candidate.bytes, FOR_ALL);
+        written.push((aside.map_err(write_failed(&place))?, place));
     }
-    for file in written {
-        file.take_place()?;
+    for (file, place) in written {
+        file.take_place().map_err(write_failed(&place))?;
     }
     Ok(blessed)
 }

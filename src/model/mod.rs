@@ -19,6 +19,7 @@ mod lock_event;
 mod log;
 mod log_row;
 mod means;
+mod name;
 mod number;
 mod plan;
 mod promise;
@@ -52,6 +53,7 @@ pub use load::{
 pub use lock_event::{LockEvent, LockEventKind};
 pub use log::{BadRow, Key, Log, LogFile, Owner, Row};
 pub use log_row::{LogRow, RowOutcome, RowValue};
+pub use name::{Name, NotAName};
 pub use number::{format_count, parse_count};
 pub use plan::{CasePlan, PlannedFault, WorkerPlan};
 pub use promise::{Kept, LockOutcome, Promise};

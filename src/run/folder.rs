@@ -1,13 +1,12 @@
 //! The results folder of one run.
 
 use super::time_stamp::time_stamp;
+use crate::files;
 use crate::report::shown;
 use serde::Serialize;
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 pub const SCENARIO: &str = "scenario.yml";
@@ -134,41 +133,7 @@ pub fn make_folder(path: &Path) -> Result<(), FolderError> {
 
 /// Whoever reads sees the old content or the new, and nothing between.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), FolderError> {
-    Aside::write(path, content)?.take_place()
-}
-
-/// A file that is written and has not taken its place yet; one that never does is removed.
-pub struct Aside {
-    path: PathBuf,
-    aside: PathBuf,
-}
-
-impl Aside {
-    /// Beside its place, under a name that no other writer of this machine uses.
-    pub fn write(path: &Path, content: &[u8]) -> Result<Aside, FolderError> {
-        static WRITTEN: AtomicU64 = AtomicU64::new(0);
-        let count = WRITTEN.fetch_add(1, Ordering::Relaxed);
-        let mut name = OsString::from(".");
-        name.push(path.file_name().unwrap_or_default());
-        name.push(format!(".{}.{count}", std::process::id()));
-        let file = Aside {
-            path: path.to_owned(),
-            aside: path.with_file_name(name),
-        };
-        fs::write(&file.aside, content).map_err(write_failed(path))?;
-        Ok(file)
-    }
-
-    pub fn take_place(self) -> Result<(), FolderError> {
-        fs::rename(&self.aside, &self.path).map_err(write_failed(&self.path))
-    }
-}
-
-impl Drop for Aside {
-    fn drop(&mut self) {
-        // Gone already where it took its place.
-        let _ = fs::remove_file(&self.aside);
-    }
+    files::write_whole(path, content, files::FOR_ALL).map_err(write_failed(path))
 }
 
 pub fn write_failed(path: &Path) -> impl FnOnce(io::Error) -> FolderError {
@@ -179,6 +144,7 @@ pub fn write_failed(path: &Path) -> impl FnOnce(io::Error) -> FolderError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsString;
 
     #[test]
     fn a_page_that_cannot_be_written_is_no_reason_for_an_option_that_no_report_has() {
@@ -205,25 +171,6 @@ mod tests {
     fn names(folder: &Path) -> Vec<OsString> {
         let entries = fs::read_dir(folder).unwrap();
         entries.map(|entry| entry.unwrap().file_name()).collect()
-    }
-
-    #[test]
-    fn many_writers_of_one_file_do_not_meet_half_way() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("index.html");
-        let contents: Vec<Vec<u8>> = (0..8).map(|n| vec![b'a' + n; 100_000]).collect();
-        std::thread::scope(|scope| {
-            for content in &contents {
-                let path = &path;
-                scope.spawn(move || {
-                    for _ in 0..25 {
-                        write_whole(path, content).unwrap();
-                    }
-                });
-            }
-        });
-        assert!(contents.contains(&fs::read(&path).unwrap()));
-        assert_eq!(names(folder.path()), ["index.html"]);
     }
 
     #[test]

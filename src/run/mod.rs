@@ -33,7 +33,7 @@ mod time_stamp;
 mod workers;
 
 pub use folder::{
-    Aside, FolderError, JUNIT, REPORT, RESULT, RunFolder, SCENARIO, make_folder, to_json,
+    FolderError, JUNIT, REPORT, RESULT, RunFolder, SCENARIO, make_folder, to_json, write_failed,
     write_whole,
 };
 pub use judge::judge_run;
