@@ -89,7 +89,8 @@ impl Harvest {
         self.summary.add(run);
         self.suites.push(junit::suite(run));
         self.document.add(run);
-        self.verdicts.push((run.scenario.clone(), run.verdict()));
+        self.verdicts
+            .push((run.scenario.to_string(), run.verdict()));
     }
 
     /// Whether anything is known of that scenario.

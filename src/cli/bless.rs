@@ -8,7 +8,7 @@ use super::output;
 use super::overview::BASELINE;
 use super::recorded::{read_result, read_result_bytes};
 use crate::files::{Aside, FOR_ALL};
-use crate::model::Outcome;
+use crate::model::{Name, Outcome};
 use crate::report::diff::{DEFAULT_RATIO, compare};
 use crate::report::recorded::{Recorded, Stable};
 use crate::run::{RESULT, make_folder, write_failed};
@@ -46,7 +46,7 @@ pub struct Bless {
 
 /// A result that may become the baseline of its scenario.
 struct Candidate {
-    scenario: String,
+    scenario: Name,
     /// The file itself: `latest` may lead elsewhere by now.
     file: PathBuf,
     result: Recorded,
@@ -57,7 +57,7 @@ struct Candidate {
 /// One that has become it.
 #[derive(Serialize)]
 struct Blessed {
-    scenario: String,
+    scenario: Name,
     result: PathBuf,
     /// How it differs from the baseline before it, where there was one.
     replaced: Option<String>,
@@ -157,7 +157,7 @@ impl Bless {
         let missing = missing.filter(|name| !stable.cases.contains_key(*name));
         let missing: BTreeSet<&str> = missing
             .chain(&stable.unfinished)
-            .map(String::as_str)
+            .map(Name::as_str)
             .collect();
         if !missing.is_empty() {
             let missing = missing.into_iter().collect::<Vec<_>>().join(", ");
@@ -200,7 +200,7 @@ fn objection(stable: &Stable, scenario: &Scenario) -> Option<(Exit, String)> {
 }
 
 /// The library's scenario of that name; its name cannot lead out of the folder.
-fn own_scenario(home: &Home, name: &str) -> Result<Option<Scenario>, Failure> {
+fn own_scenario(home: &Home, name: &Name) -> Result<Option<Scenario>, Failure> {
     let library = home.library();
     if !library.names()?.iter().any(|known| known == name) {
         return Ok(None);

@@ -3,6 +3,7 @@ use super::format::{Printed, document};
 use super::{output, playground};
 use crate::cluster::ClusterError;
 use crate::cluster::docker::{Engine, sweep};
+use crate::model::Name;
 use clap::Args;
 use serde_json::json;
 
@@ -21,13 +22,11 @@ impl Down {
         let _turn = playground::turn()?;
         let engine = Engine::connect().await?;
         let standing = sweep::runs(&engine).await?;
-        let standing = standing
-            .iter()
-            .filter_map(|run| playground::topology_of(run));
-        let asked = |name: &&str| {
+        let standing = standing.iter().filter_map(playground::topology_of);
+        let asked = |name: &Name| {
             self.topologies.is_empty() || self.topologies.iter().any(|asked| asked == name)
         };
-        let standing: Vec<&str> = standing.filter(asked).collect();
+        let standing: Vec<Name> = standing.filter(asked).collect();
         for topology in &standing {
             let removed = sweep::remove_run(&engine, &playground::run_of(topology)).await;
             removed.map_err(|error| explained(error, topology))?;
@@ -40,7 +39,7 @@ impl Down {
             output::line(format_args!("{topology} is down"))?;
         }
         let asked = self.topologies.iter();
-        for topology in asked.filter(|name| !standing.contains(&name.as_str())) {
+        for topology in asked.filter(|name| !standing.iter().any(|known| known == *name)) {
             output::line(format_args!("{topology} was not up"))?;
         }
         if standing.is_empty() && self.topologies.is_empty() {
@@ -51,7 +50,7 @@ impl Down {
 }
 
 /// Others may have joined its network, as compose/monitoring does.
-fn explained(error: ClusterError, topology: &str) -> Failure {
+fn explained(error: ClusterError, topology: &Name) -> Failure {
     match error {
         ClusterError::StuckNetwork { .. } => Failure::harness(format!(
             "the services of {topology} are gone, but other containers are still on the network fencepost-{}; end them, then run: fencepost down {topology}",

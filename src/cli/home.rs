@@ -87,11 +87,11 @@ fn facts(topology: &Topology) -> TopologyFacts {
     let names = |templates: bool| {
         let services = topology.services.iter();
         let services = services.filter(move |(_, service)| service.template == templates);
-        services.map(|(name, _)| name.clone()).collect()
+        services.map(|(name, _)| name.to_string()).collect()
     };
     let links = topology.links().flat_map(|(from, reached)| {
         reached.iter().map(|server| Link {
-            from: from.to_owned(),
+            from: from.clone(),
             to: server.node.clone(),
         })
     });
@@ -102,12 +102,14 @@ fn facts(topology: &Topology) -> TopologyFacts {
             reaches: reached.map(|server| server.node).collect(),
         }
     });
+    let replicas = topology.replicas().into_iter();
+    let replicas = replicas.map(|(replica, primary)| (replica.into(), primary.into()));
     TopologyFacts {
         services: names(false),
         templates: names(true),
         workers: workers.collect(),
         links: links.collect(),
-        replicas: topology.replicas(),
-        resource: topology.resource.node.clone(),
+        replicas: replicas.collect(),
+        resource: topology.resource.node.to_string(),
     }
 }

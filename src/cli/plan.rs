@@ -25,7 +25,7 @@ impl Plan {
         let services = |topology: &str| {
             let started = topologies.get(topology).into_iter();
             let started = started.flat_map(|topology| topology.started());
-            started.map(|(name, _)| name.clone()).collect()
+            started.map(|(name, _)| name.to_string()).collect()
         };
         let plan = plan(&scenario, services);
         match self.printed.is_json() {

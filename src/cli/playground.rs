@@ -2,19 +2,21 @@
 
 use super::exit::{Exit, Failure};
 use super::state;
+use crate::model::Name;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::{File, create_dir_all};
 
 /// A topology that is up is a run that is kept, and is called after it: so nobody
 /// sweeps it away, and there is one of each.
-const RUN: &str = "up-";
+const RUN: &str = "up";
 
-pub fn run_of(topology: &str) -> String {
-    format!("{RUN}{topology}")
+pub fn run_of(topology: &Name) -> Name {
+    topology.behind(RUN)
 }
 
-pub fn topology_of(run: &str) -> Option<&str> {
-    run.strip_prefix(RUN)
+pub fn topology_of(run: &Name) -> Option<Name> {
+    let topology = run.strip_prefix(RUN)?.strip_prefix('-')?;
+    Name::new(topology).ok()
 }
 
 /// One at a time: two that bring up the same would take each other down.

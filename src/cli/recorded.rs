@@ -2,7 +2,7 @@
 //! way; and a whole run judged again from its evidence.
 
 use super::exit::Failure;
-use crate::model::RunRecord;
+use crate::model::{Name, RunRecord};
 use crate::report::recorded::{self, Recorded};
 use crate::run::{RESULT, SCENARIO, judge_run, not_judged};
 use crate::scenario::{Scenario, Setting, Settings, Surroundings, load_file};
@@ -31,7 +31,7 @@ impl JudgedAgain {
         let recorded = self.recorded.as_ref()?;
         let lost = self.run.unfinished.iter();
         let lost = lost.filter(|name| recorded.stable.cases.contains_key(*name));
-        let lost: Vec<&str> = lost.map(String::as_str).collect();
+        let lost: Vec<&str> = lost.map(Name::as_str).collect();
         let some = !lost.is_empty();
         some.then(|| {
             format!(

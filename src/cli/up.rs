@@ -4,7 +4,7 @@ use super::home::Home;
 use super::{interrupt, output, playground, progress};
 use crate::cluster::docker::DockerRuntime;
 use crate::cluster::{Cluster, Image, NodeSpec, Runtime, Topology, start_services};
-use crate::model::LockServers;
+use crate::model::{LockServers, Name};
 use crate::progress::Progress;
 use crate::run::RunError;
 use crate::yaml::suggestion;
@@ -22,7 +22,8 @@ use tokio_util::sync::CancellationToken;
 #[derive(Args)]
 pub struct Up {
     /// Name of a topology: a file in compose/ without its .yml
-    topology: String,
+    #[arg(value_parser = |text: &str| Name::new(text))]
+    topology: Name,
     #[command(flatten)]
     pub printed: Printed,
 }
@@ -30,7 +31,7 @@ pub struct Up {
 /// What stands, and where.
 #[derive(Serialize)]
 struct Standing {
-    topology: String,
+    topology: Name,
     /// Another container joins them here, and finds them by name.
     network: String,
     /// It stood before this command.
@@ -42,7 +43,7 @@ struct Standing {
 
 #[derive(Serialize)]
 struct Served {
-    name: String,
+    name: Name,
     container: String,
     port: u16,
     address: SocketAddr,
@@ -51,7 +52,7 @@ struct Served {
 impl Up {
     pub async fn execute(self, home: Home) -> Result<Exit, Failure> {
         let topologies = home.topologies()?;
-        let topology = topologies.get(&self.topology).ok_or_else(|| {
+        let topology = topologies.get(self.topology.as_str()).ok_or_else(|| {
             let known: Vec<&str> = topologies.keys().map(String::as_str).collect();
             let hint = suggestion(&self.topology, &known);
             let folder = home.compose();
@@ -74,7 +75,7 @@ impl Up {
         Ok(Exit::AsExpected)
     }
 
-    fn run(&self) -> String {
+    fn run(&self) -> Name {
         playground::run_of(&self.topology)
     }
 

@@ -28,6 +28,7 @@ pub use start::start_services;
 pub use topology::{OWN_IMAGE, PACKET_FILTER_IMAGE, Topology, TopologyError};
 pub use way::Way;
 
+use crate::model::Name;
 use crate::progress::Progress;
 use async_trait::async_trait;
 use std::collections::BTreeMap;
@@ -39,7 +40,7 @@ use topology::Endpoint;
 #[derive(Clone, Debug)]
 pub struct NodeSpec {
     /// Its name on the network, and in every message.
-    pub name: String,
+    pub name: Name,
     pub image: String,
     pub command: Vec<String>,
     pub environment: BTreeMap<String, String>,
@@ -55,18 +56,18 @@ pub struct NodeSpec {
     /// Started after the services without this.
     pub after_others: bool,
     /// Names that lead elsewhere for this node than for the others.
-    pub hosts: BTreeMap<String, SocketAddr>,
+    pub hosts: BTreeMap<Name, SocketAddr>,
 }
 
 /// A process beside a node: it sees what the node sees, for a fault or its proof.
 #[derive(Clone, Debug)]
 pub struct Helper {
     /// Its own name; removal and messages go by it.
-    pub name: String,
+    pub name: Name,
     pub image: String,
     pub command: Vec<String>,
     /// The node it stands beside.
-    pub beside: String,
+    pub beside: Name,
     pub shares: Shared,
 }
 
@@ -125,9 +126,9 @@ pub trait Runtime: Send + Sync {
         progress: &dyn Progress,
     ) -> Result<BTreeMap<String, String>, ClusterError>;
     /// An empty cluster for one case.
-    async fn create(&self, run: &str, keep: bool) -> Result<Arc<dyn Cluster>, ClusterError>;
+    async fn create(&self, run: &Name, keep: bool) -> Result<Arc<dyn Cluster>, ClusterError>;
     /// The cluster of a run that somebody else made, to heal what is left of it.
-    async fn adopt(&self, run: &str) -> Result<Arc<dyn Cluster>, ClusterError>;
+    async fn adopt(&self, run: &Name) -> Result<Arc<dyn Cluster>, ClusterError>;
     /// Removes what dead runs left behind.
     async fn sweep(&self, which: Leftovers) -> Result<Swept, ClusterError>;
     /// Why this cannot be had here, and what to do about it; None where it can.
@@ -165,56 +166,56 @@ pub trait Cluster: Send + Sync {
     async fn start(&self, node: &NodeSpec) -> Result<(), ClusterError>;
     /// Returns when the log of a started service has a line with this text,
     /// said since its last start.
-    async fn await_said(&self, node: &str, text: &str) -> Result<(), ClusterError>;
+    async fn await_said(&self, node: &Name, text: &str) -> Result<(), ClusterError>;
     /// Starts a process with its stdin and stdout in our hands.
     async fn start_attached(&self, node: &NodeSpec) -> Result<Console, ClusterError>;
     /// Where a service's port can be reached from here. This may change with
     /// every start and every [`connect`](Cluster::connect): ask again then.
-    async fn address(&self, node: &str, port: u16) -> Result<SocketAddr, ClusterError>;
-    async fn signal(&self, node: &str, signal: Signal) -> Result<(), ClusterError>;
+    async fn address(&self, node: &Name, port: u16) -> Result<SocketAddr, ClusterError>;
+    async fn signal(&self, node: &Name, signal: Signal) -> Result<(), ClusterError>;
     /// The state of every thread of the node's process; none where it has ended.
-    async fn threads(&self, node: &str) -> Result<Vec<ThreadState>, ClusterError>;
+    async fn threads(&self, node: &Name) -> Result<Vec<ThreadState>, ClusterError>;
     /// Waits until the node's process has ended.
-    async fn await_end(&self, node: &str) -> Result<(), ClusterError> {
+    async fn await_end(&self, node: &Name) -> Result<(), ClusterError> {
         not_here(&format!("wait for the end of {node}"))
     }
     /// SIGKILL; returns when the process has ended.
-    async fn kill(&self, node: &str) -> Result<(), ClusterError> {
+    async fn kill(&self, node: &Name) -> Result<(), ClusterError> {
         self.signal(node, Signal::Kill).await?;
         self.await_end(node).await
     }
-    async fn state(&self, node: &str) -> Result<NodeState, ClusterError> {
+    async fn state(&self, node: &Name) -> Result<NodeState, ClusterError> {
         not_here(&format!("look at {node}"))
     }
     /// Makes the node and its children stand still, whatever signals come but
     /// SIGKILL, which ends it.
-    async fn freeze(&self, node: &str) -> Result<(), ClusterError> {
+    async fn freeze(&self, node: &Name) -> Result<(), ClusterError> {
         not_here(&format!("freeze {node}"))
     }
     /// Lets a frozen node go on; one that is not frozen is fine.
-    async fn thaw(&self, node: &str) -> Result<(), ClusterError> {
+    async fn thaw(&self, node: &Name) -> Result<(), ClusterError> {
         not_here(&format!("thaw {node}"))
     }
     /// Removes a node or a helper, in whatever state it is, with all that it has
     /// stored, and returns when it is gone; one that is not there is fine.
-    async fn discard(&self, node: &str) -> Result<(), ClusterError> {
+    async fn discard(&self, node: &Name) -> Result<(), ClusterError> {
         not_here(&format!("remove {node}"))
     }
     /// Takes the node off the network; its own processes go on.
-    async fn disconnect(&self, node: &str) -> Result<(), ClusterError> {
+    async fn disconnect(&self, node: &Name) -> Result<(), ClusterError> {
         not_here(&format!("take {node} off the network"))
     }
     /// Puts the node on the network again, under its name. Its addresses, from
     /// here and for the other nodes, may be others than before.
-    async fn connect(&self, node: &str) -> Result<(), ClusterError> {
+    async fn connect(&self, node: &Name) -> Result<(), ClusterError> {
         not_here(&format!("put {node} on the network"))
     }
     /// How a proxy, which is a node, stands between its source and a server.
-    async fn way(&self, proxy: &str, server: &Endpoint) -> Result<Way, ClusterError> {
+    async fn way(&self, proxy: &Name, server: &Endpoint) -> Result<Way, ClusterError> {
         not_here(&format!("lead to {} through {proxy}", server.node))
     }
     /// Where the other nodes find this one.
-    async fn inner_address(&self, node: &str) -> Result<IpAddr, ClusterError> {
+    async fn inner_address(&self, node: &Name) -> Result<IpAddr, ClusterError> {
         not_here(&format!("find {node} on the network"))
     }
     /// Starts a helper with its stdin and stdout in our hands; when the console
@@ -228,7 +229,7 @@ pub trait Cluster: Send + Sync {
         not_here(&format!("run a helper beside {}", helper.beside))
     }
     /// Everything the node printed.
-    async fn logs(&self, node: &str) -> Result<String, ClusterError>;
+    async fn logs(&self, node: &Name) -> Result<String, ClusterError>;
     /// Removes everything of this case and makes sure that it is gone.
     async fn remove(&self) -> Result<(), ClusterError>;
     /// Leaves what there is to look at; returns in words where that is.

@@ -3,6 +3,7 @@
 
 use super::lock;
 use crate::cluster::{Cluster, ClusterError, Console, Helper};
+use crate::model::Name;
 use futures_util::future::join_all;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -13,12 +14,12 @@ pub type Place<T> = Arc<tokio::sync::Mutex<Option<T>>>;
 pub struct Attendants<T> {
     cluster: Arc<dyn Cluster>,
     /// What the helper of a node is called.
-    name_of: fn(&str) -> String,
-    places: Mutex<BTreeMap<String, Place<T>>>,
+    name_of: fn(&Name) -> Name,
+    places: Mutex<BTreeMap<Name, Place<T>>>,
 }
 
 impl<T> Attendants<T> {
-    pub fn new(cluster: Arc<dyn Cluster>, name_of: fn(&str) -> String) -> Attendants<T> {
+    pub fn new(cluster: Arc<dyn Cluster>, name_of: fn(&Name) -> Name) -> Attendants<T> {
         Attendants {
             cluster,
             name_of,
@@ -26,8 +27,8 @@ impl<T> Attendants<T> {
         }
     }
 
-    pub fn beside(&self, node: &str) -> Place<T> {
-        Arc::clone(lock(&self.places).entry(node.to_owned()).or_default())
+    pub fn beside(&self, node: &Name) -> Place<T> {
+        Arc::clone(lock(&self.places).entry(node.clone()).or_default())
     }
 
     pub async fn start(&self, helper: &Helper) -> Result<Console, ClusterError> {
@@ -37,7 +38,7 @@ impl<T> Attendants<T> {
     }
 
     /// A node that starts again gets a new network, which its old helper is not in.
-    pub async fn forget(&self, node: &str) {
+    pub async fn forget(&self, node: &Name) {
         let place = lock(&self.places).remove(node);
         if let Some(place) = place {
             place.lock().await.take();
@@ -47,7 +48,7 @@ impl<T> Attendants<T> {
     }
 
     pub async fn dismiss_all(&self) {
-        let nodes: Vec<String> = lock(&self.places).keys().cloned().collect();
+        let nodes: Vec<Name> = lock(&self.places).keys().cloned().collect();
         join_all(nodes.iter().map(|node| self.forget(node))).await;
     }
 }

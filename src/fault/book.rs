@@ -3,7 +3,7 @@
 use super::harm::{self, Harm};
 use super::{CLEARLY_LONGER, FaultRecorder, NodeEvent, NotProven, lock, named};
 use crate::clock::raw_monotonic_ns;
-use crate::model::{Fault, FaultKind, FaultRow, FaultStage};
+use crate::model::{Fault, FaultKind, FaultRow, FaultStage, Name};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ pub struct Standing {
     pub until: Instant,
     proven: bool,
     longer_than: Option<Duration>,
-    node: Option<String>,
+    pub node: Option<Name>,
     of: Option<String>,
 }
 
@@ -32,15 +32,16 @@ impl Standing {
             until: Instant::now(),
             proven: false,
             longer_than: fault.longer_than(),
-            node: fault.node().map(str::to_owned),
+            node: fault.node().cloned(),
             of: of.map(str::to_owned),
         }
     }
 
     /// An event of its node, under every name that a trigger may know it by.
     pub fn events(&self, event: Option<&'static str>) -> Vec<NodeEvent> {
-        let names = self.node.iter().chain(&self.request.alias);
-        let events = names.filter_map(|name| Some((name.clone(), event?)));
+        let node = self.node.iter().map(Name::as_str);
+        let names = node.chain(self.request.alias.as_deref());
+        let events = names.filter_map(|name| Some((name.to_owned(), event?)));
         events.collect()
     }
 }
@@ -59,9 +60,9 @@ pub struct Book {
     last_id: AtomicU32,
     standing: Mutex<Pages>,
     /// Nodes whose process a fault has ended, at least for a while.
-    ended: Mutex<BTreeSet<String>>,
+    ended: Mutex<BTreeSet<Name>>,
     /// Nodes that a fault has befallen at any time.
-    befallen: Mutex<BTreeSet<String>>,
+    befallen: Mutex<BTreeSet<Name>>,
 }
 
 impl Book {
@@ -84,15 +85,15 @@ impl Book {
     ) -> FaultRow {
         let kind = fault.kind();
         if let Some(node) = fault.node() {
-            lock(&self.befallen).insert(node.to_owned());
+            lock(&self.befallen).insert(node.clone());
             if ends_process {
-                lock(&self.ended).insert(node.to_owned());
+                lock(&self.ended).insert(node.clone());
             }
         }
         let ms = |duration: Duration| duration.as_millis() as u64;
         let alias = asked.node().filter(|alias| Some(*alias) != fault.node());
         self.requested(FaultRow {
-            alias: alias.map(str::to_owned),
+            alias: alias.map(Name::to_string),
             for_ms: lasting.map(ms),
             longer_than_ms: fault.longer_than().map(ms),
             detail: fault.parameters(),
@@ -104,10 +105,10 @@ impl Book {
     }
 
     /// What ends a fault that makes its target stand still is an action of its own.
-    pub fn request_end(&self, kind: FaultKind, node: &str, alias: Option<String>) -> FaultRow {
+    pub fn request_end(&self, kind: FaultKind, node: &Name, alias: Option<String>) -> FaultRow {
         self.requested(FaultRow {
             alias,
-            ..self.blank(kind, node.to_owned())
+            ..self.blank(kind, node.to_string())
         })
     }
 
@@ -215,24 +216,24 @@ impl Book {
         lock(&self.standing).standing.get(&id).cloned()
     }
 
-    pub fn find(&self, kind: FaultKind, node: &str) -> Option<Standing> {
+    pub fn find(&self, kind: FaultKind, node: &Name) -> Option<Standing> {
         let of_node = self.at(node).into_iter();
         let mut fitting = of_node.filter(|standing| standing.request.fault == kind);
         fitting.next()
     }
 
     /// What stood at a node, and is gone with its process.
-    pub fn ended_with(&self, node: &str) -> Vec<Standing> {
+    pub fn ended_with(&self, node: &Name) -> Vec<Standing> {
         let of_node = self.at(node).into_iter();
         of_node
             .filter(|standing| harm::ends_with_process(standing.request.fault))
             .collect()
     }
 
-    fn at(&self, node: &str) -> Vec<Standing> {
+    fn at(&self, node: &Name) -> Vec<Standing> {
         let pages = lock(&self.standing);
         let standing = pages.standing.values();
-        let of_node = standing.filter(|standing| standing.node.as_deref() == Some(node));
+        let of_node = standing.filter(|standing| standing.node.as_ref() == Some(node));
         of_node.cloned().collect()
     }
 
@@ -251,11 +252,11 @@ impl Book {
         pages.standing.values().rev().cloned().collect()
     }
 
-    pub fn has_ended(&self, node: &str) -> bool {
+    pub fn has_ended(&self, node: &Name) -> bool {
         lock(&self.ended).contains(node)
     }
 
-    pub fn has_befallen(&self, node: &str) -> bool {
+    pub fn has_befallen(&self, node: &Name) -> bool {
         lock(&self.befallen).contains(node)
     }
 }

@@ -4,7 +4,7 @@
 use super::names::clockmaker_of;
 use crate::clock::{self, ClockState, SkewError};
 use crate::cluster::{Cluster, Helper, OWN_IMAGE, Shared};
-use crate::model::ClockName;
+use crate::model::{ClockName, Name};
 
 /// What is to be done to the clocks.
 #[derive(Clone, Copy, Debug)]
@@ -17,7 +17,7 @@ pub enum Order {
 }
 
 /// Returns how the clocks differ afterwards.
-pub async fn order(cluster: &dyn Cluster, node: &str, order: Order) -> Result<ClockState, String> {
+pub async fn order(cluster: &dyn Cluster, node: &Name, order: Order) -> Result<ClockState, String> {
     let state = cluster.state(node).await;
     let state = state.map_err(|error| error.to_string())?;
     if !state.running {
@@ -45,7 +45,7 @@ fn from_here(pid: i32, order: Order) -> Result<ClockState, SkewError> {
 /// The node's own process is process 1 there.
 async fn from_beside(
     cluster: &dyn Cluster,
-    node: &str,
+    node: &Name,
     order: Order,
 ) -> Result<ClockState, String> {
     let words = match order {

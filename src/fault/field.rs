@@ -6,7 +6,7 @@ use super::packet_filter::PacketFilters;
 use super::readback::etcd;
 use super::witness::Witnesses;
 use crate::cluster::{Cluster, NodeSpec};
-use crate::model::{Fault, LEADER};
+use crate::model::{Fault, LEADER, Name};
 use async_trait::async_trait;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -20,16 +20,16 @@ const ASK_AGAIN: Duration = Duration::from_millis(100);
 pub struct Field {
     pub cluster: Arc<dyn Cluster>,
     /// The services by name, as they were started.
-    pub services: BTreeMap<String, NodeSpec>,
+    pub services: BTreeMap<Name, NodeSpec>,
     /// Those that can be asked something, by the port that is reached from here.
-    pub servers: BTreeMap<String, Server>,
+    pub servers: BTreeMap<Name, Server>,
     /// From a replica to its primary.
-    pub replicas: BTreeMap<String, String>,
+    pub replicas: BTreeMap<Name, Name>,
     pub worker_clocks: Box<dyn WorkerClocks>,
     /// Once they are there.
     pub links: OnceLock<Links>,
     /// The Redis servers that were given something to remember.
-    pub(super) remembering: Mutex<BTreeSet<String>>,
+    pub(super) remembering: Mutex<BTreeSet<Name>>,
     pub(super) witnesses: Witnesses,
     pub(super) packet_filters: PacketFilters,
 }
@@ -53,7 +53,7 @@ impl Server {
 /// How a worker's clocks are read from inside.
 #[async_trait]
 pub trait WorkerClocks: Send + Sync {
-    async fn read(&self, worker: &str) -> Result<ClockReading, String>;
+    async fn read(&self, worker: &Name) -> Result<ClockReading, String>;
 }
 
 /// What a process says about its clocks, and when by a clock that nobody skews.
@@ -67,9 +67,9 @@ pub struct ClockReading {
 impl Field {
     pub fn new(
         cluster: Arc<dyn Cluster>,
-        services: BTreeMap<String, NodeSpec>,
-        servers: BTreeMap<String, Server>,
-        replicas: BTreeMap<String, String>,
+        services: BTreeMap<Name, NodeSpec>,
+        servers: BTreeMap<Name, Server>,
+        replicas: BTreeMap<Name, Name>,
         worker_clocks: Box<dyn WorkerClocks>,
     ) -> Field {
         Field {
@@ -91,7 +91,7 @@ impl Field {
     }
 
     /// A service as it was started, its links included.
-    pub fn service(&self, node: &str) -> Result<NodeSpec, String> {
+    pub fn service(&self, node: &Name) -> Result<NodeSpec, String> {
         let missing = || format!("{node} is not a service, so it cannot be started again");
         let mut service = self.services.get(node).ok_or_else(missing)?.clone();
         service.hosts = self.links()?.hosts_of(node);
@@ -99,7 +99,7 @@ impl Field {
     }
 
     /// Where a server answers us, and in which language.
-    pub async fn server(&self, node: &str) -> Result<Option<(Server, SocketAddr)>, String> {
+    pub async fn server(&self, node: &Name) -> Result<Option<(Server, SocketAddr)>, String> {
         let Some(server) = self.servers.get(node) else {
             return Ok(None);
         };
@@ -110,14 +110,14 @@ impl Field {
 
     /// `leader` becomes the name of the member that leads now.
     pub async fn with_leader_named(&self, fault: &Fault) -> Result<Fault, String> {
-        if fault.node() != Some(LEADER) {
+        if fault.node().map(Name::as_str) != Some(LEADER) {
             return Ok(fault.clone());
         }
         Ok(fault.at(self.elected_leader().await?))
     }
 
     /// An election may be under way.
-    async fn elected_leader(&self) -> Result<String, String> {
+    async fn elected_leader(&self) -> Result<Name, String> {
         let give_up_at = Instant::now() + ELECTION_DEADLINE;
         loop {
             match self.leader().await {
@@ -128,7 +128,7 @@ impl Field {
         }
     }
 
-    async fn leader(&self) -> Result<String, String> {
+    async fn leader(&self) -> Result<Name, String> {
         let mut reasons = Vec::new();
         for node in self.servers.keys() {
             let asked = async {

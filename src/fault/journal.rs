@@ -8,6 +8,7 @@ use super::names::proxy_of;
 use super::packet_filter::{self, CLEAR};
 use super::{clockmaker, lock};
 use crate::cluster::{Cluster, ClusterError, Owner, Runtime, Signal};
+use crate::model::Name;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -19,29 +20,29 @@ use std::sync::Mutex;
 #[serde(tag = "undo", rename_all = "snake_case")]
 pub enum Debt {
     Continue {
-        node: String,
+        node: Name,
     },
     Thaw {
-        node: String,
+        node: Name,
     },
     Connect {
-        node: String,
+        node: Name,
     },
     Filters {
-        node: String,
+        node: Name,
     },
     Clock {
-        node: String,
+        node: Name,
     },
     /// Every toxic of this source's proxies.
     Links {
-        source: String,
+        source: Name,
     },
 }
 
 impl Debt {
     /// The node that it is in.
-    fn container(&self) -> String {
+    fn container(&self) -> Name {
         match self {
             Debt::Continue { node }
             | Debt::Thaw { node }
@@ -56,7 +57,7 @@ impl Debt {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Line {
-    Head { run: String, owner: String },
+    Head { run: Name, owner: String },
     Owed { id: u32, debts: Vec<Debt> },
     Paid { paid: u32 },
 }
@@ -64,16 +65,16 @@ enum Line {
 /// The journal of one run, which is one file.
 pub struct Journal {
     path: PathBuf,
-    run: String,
+    run: Name,
     /// Opened with the first debt.
     file: Mutex<Option<File>>,
 }
 
 impl Journal {
-    pub fn new(folder: &Path, run: &str) -> Journal {
+    pub fn new(folder: &Path, run: &Name) -> Journal {
         Journal {
             path: folder.join(format!("{run}.jsonl")),
-            run: run.to_owned(),
+            run: run.clone(),
             file: Mutex::new(None),
         }
     }
@@ -182,7 +183,7 @@ async fn is_gone(cluster: &dyn Cluster, debt: &Debt) -> bool {
 
 /// What the journal of a dead run still owes.
 struct Left {
-    run: String,
+    run: Name,
     debts: Vec<Debt>,
 }
 
@@ -258,14 +259,14 @@ mod tests {
     use super::*;
 
     fn thaw(node: &str) -> Debt {
-        let node = node.to_owned();
+        let node = node.into();
         Debt::Thaw { node }
     }
 
     #[test]
     fn a_journal_says_what_is_still_owed_and_is_gone_when_nothing_is() {
         let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::new(folder.path(), "r1");
+        let journal = Journal::new(folder.path(), &"r1".into());
         journal.owe(1, &[thaw("a")]).unwrap();
         journal.owe(2, &[thaw("b")]).unwrap();
         journal.paid(1);
@@ -278,7 +279,7 @@ mod tests {
         let label = Owner::current().to_label();
         let own_pid = format!("/{}/", std::process::id());
         let head = Line::Head {
-            run: "r1".to_owned(),
+            run: "r1".into(),
             owner: label.replace(&own_pid, "/2147483647/"),
         };
         let head = serde_json::to_string(&head).unwrap();

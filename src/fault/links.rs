@@ -10,7 +10,7 @@ use super::lock;
 use super::names::proxy_of;
 use crate::cluster::topology::{Endpoint, Service};
 use crate::cluster::{Cluster, ClusterError, Way, start_services};
-use crate::model::{Link, LinkFault, LinkPattern, LinkScope, Streams};
+use crate::model::{Link, LinkFault, LinkPattern, LinkScope, Name, Streams};
 use crate::toxiproxy::{NewProxy, ProxyChange, Stream, Toxic, ToxiproxyClient, ToxiproxyError};
 use futures_util::future::try_join_all;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// What each source connects to.
-pub type Reach = BTreeMap<String, Vec<Endpoint>>;
+pub type Reach = BTreeMap<Name, Vec<Endpoint>>;
 
 /// Toxiproxy's own.
 const CONTROL_PORT: u16 = 8474;
@@ -28,17 +28,17 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
 const ASK_AGAIN: Duration = Duration::from_millis(20);
 
 pub struct Links {
-    sources: BTreeMap<String, Source>,
+    sources: BTreeMap<Name, Source>,
 }
 
 struct Source {
     toxiproxy: ToxiproxyClient,
     /// By destination.
-    ways: BTreeMap<String, Way>,
+    ways: BTreeMap<Name, Way>,
     /// The faults that keep a proxy from listening, by destination.
-    refusals: Mutex<BTreeMap<String, BTreeSet<u32>>>,
+    refusals: Mutex<BTreeMap<Name, BTreeSet<u32>>>,
     /// Where a link leads, if not to the destination it is called after.
-    led_to: Mutex<BTreeMap<String, String>>,
+    led_to: Mutex<BTreeMap<Name, Name>>,
 }
 
 /// A link that a fault gets hold of, and the bytes of it.
@@ -75,7 +75,7 @@ impl Links {
     }
 
     /// The names that lead to this source's own proxies.
-    pub fn hosts_of(&self, source: &str) -> BTreeMap<String, SocketAddr> {
+    pub fn hosts_of(&self, source: &Name) -> BTreeMap<Name, SocketAddr> {
         let Some(source) = self.sources.get(source) else {
             return BTreeMap::new();
         };
@@ -101,9 +101,9 @@ impl Links {
     }
 
     /// All from and to one node.
-    pub fn around(&self, node: &str) -> Vec<Link> {
+    pub fn around(&self, node: &Name) -> Vec<Link> {
         let all = self.all().into_iter();
-        all.filter(|link| link.from == node || self.leads_to(link) == node)
+        all.filter(|link| link.from == *node || self.leads_to(link) == *node)
             .collect()
     }
 
@@ -193,7 +193,7 @@ impl Links {
     }
 
     /// The server at the end of a link.
-    pub fn leads_to(&self, link: &Link) -> String {
+    pub fn leads_to(&self, link: &Link) -> Name {
         let source = self.sources.get(&link.from);
         let led_to = source.and_then(|source| lock(&source.led_to).get(&link.to).cloned());
         led_to.unwrap_or_else(|| link.to.clone())
@@ -212,7 +212,7 @@ impl Links {
 impl Source {
     async fn start(
         cluster: &dyn Cluster,
-        source: &str,
+        source: &Name,
         reached: &[Endpoint],
     ) -> Result<Source, ClusterError> {
         let node = proxy_of(source);
@@ -238,9 +238,9 @@ impl Source {
 }
 
 /// The proxies of one source, each called after its destination.
-pub fn proxies(ways: &[(String, Way)]) -> Vec<NewProxy> {
+pub fn proxies(ways: &[(Name, Way)]) -> Vec<NewProxy> {
     let proxies = ways.iter().map(|(destination, way)| NewProxy {
-        name: destination.clone(),
+        name: destination.to_string(),
         listen: way.listen.clone(),
         upstream: way.upstream.clone(),
         enabled: true,
@@ -250,10 +250,10 @@ pub fn proxies(ways: &[(String, Way)]) -> Vec<NewProxy> {
 
 /// Whether a fault gets hold of a link that this source has, before any leads
 /// elsewhere.
-pub fn gripped_from(source: &str, reach: &Reach, fault: &LinkFault) -> bool {
+pub fn gripped_from(source: &Name, reach: &Reach, fault: &LinkFault) -> bool {
     let reached = reach.get(source).into_iter().flatten();
     let mut links = reached.map(|server| Link {
-        from: source.to_owned(),
+        from: source.clone(),
         to: server.node.clone(),
     });
     links.any(|link| !streams_of(&link, &link.to, &fault.scope, fault.streams()).is_empty())
@@ -274,7 +274,7 @@ async fn await_answer(toxiproxy: &ToxiproxyClient) -> Result<(), ToxiproxyError>
 /// Where the proxies of a node are steered from.
 pub async fn control(
     cluster: &dyn Cluster,
-    node: &str,
+    node: &Name,
 ) -> Result<Result<ToxiproxyClient, ToxiproxyError>, ClusterError> {
     let address = cluster.address(node, CONTROL_PORT).await?;
     Ok(ToxiproxyClient::new(
@@ -294,14 +294,14 @@ async fn change_proxy(
 
 /// The bytes of a link that a fault of this scope gets hold of. A pattern goes by
 /// the name of the link; everything else by the server that it leads to.
-fn streams_of(link: &Link, leads_to: &str, scope: &LinkScope, streams: Streams) -> Vec<Stream> {
+fn streams_of(link: &Link, leads_to: &Name, scope: &LinkScope, streams: Streams) -> Vec<Stream> {
     let all = |held: bool| match held {
         true => Stream::ALL.to_vec(),
         false => Vec::new(),
     };
     match scope {
         LinkScope::Between(groups) => {
-            let group = |name: &str| {
+            let group = |name: &Name| {
                 let mut groups = groups.iter();
                 groups.position(|group| group.iter().any(|member| member == name))
             };
@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     fn link(from: &str, to: &str) -> Link {
-        let (from, to) = (from.to_owned(), to.to_owned());
+        let (from, to) = (from.into(), to.into());
         Link { from, to }
     }
 
@@ -348,7 +348,8 @@ mod tests {
     fn a_partition_cuts_what_crosses_it_and_spares_the_bridge() {
         let group = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
         let scope = LinkScope::Between(vec![group(&["a", "e1"]), group(&["b", "e2"])]);
-        let cut = |from, to| !streams_of(&link(from, to), to, &scope, Streams::Both).is_empty();
+        let cut =
+            |from, to| !streams_of(&link(from, to), &to.into(), &scope, Streams::Both).is_empty();
         assert!(cut("a", "e2") && cut("b", "e1") && cut("e1", "e2") && cut("e2", "e1"));
         assert!(!cut("a", "e1") && !cut("a", "e3") && !cut("e3", "e2"));
     }
@@ -356,7 +357,7 @@ mod tests {
     #[test]
     fn data_of_one_direction_goes_over_connections_of_both() {
         let scope = pattern(Some("e1"), Some("e2"));
-        let held = |from, to| streams_of(&link(from, to), to, &scope, Streams::Data);
+        let held = |from, to| streams_of(&link(from, to), &to.into(), &scope, Streams::Data);
         assert_eq!(held("e1", "e2"), [Stream::Upstream]);
         assert_eq!(held("e2", "e1"), [Stream::Downstream]);
         assert!(held("e1", "e3").is_empty());
@@ -365,7 +366,7 @@ mod tests {
     #[test]
     fn connections_are_held_in_the_direction_they_are_made() {
         let scope = pattern(Some("a"), None);
-        let held = |from, to| streams_of(&link(from, to), to, &scope, Streams::Both);
+        let held = |from, to| streams_of(&link(from, to), &to.into(), &scope, Streams::Both);
         assert_eq!(held("a", "redis"), Stream::ALL);
         assert!(held("b", "redis").is_empty());
     }

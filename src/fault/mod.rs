@@ -24,13 +24,13 @@ mod tests;
 
 pub use field::{ClockReading, Field, Server, WorkerClocks};
 pub use links::{Links, Reach, proxies};
+pub use names::proxy_of;
 pub use needs::needs;
 pub use not_proven::NotProven;
 
-use crate::model::{Fault, FaultKind, FaultRow};
+use crate::model::{Fault, FaultKind, FaultRow, Name};
 use book::{Book, Standing};
 use journal::Journal;
-use names::proxy_of;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -64,7 +64,7 @@ pub struct Nemesis {
     journal: Journal,
     /// One action at a time on each target.
     turns: Mutex<BTreeMap<String, Arc<Turn>>>,
-    reconnected: broadcast::Sender<String>,
+    reconnected: broadcast::Sender<Name>,
     /// Test builds can ask for faults that do not bite, to see that this is noticed.
     #[cfg(debug_assertions)]
     only_pretends: bool,
@@ -188,9 +188,13 @@ impl Nemesis {
             return Ok(Vec::new());
         };
         let FaultRow { fault, target, .. } = &standing.request;
-        match fault {
-            FaultKind::Pause => self.go_on(FaultKind::Resume, target, Some(id)).await?,
-            FaultKind::Freeze => self.go_on(FaultKind::Thaw, target, Some(id)).await?,
+        match (fault, &standing.node) {
+            (FaultKind::Pause, Some(node)) => {
+                self.go_on(FaultKind::Resume, node, Some(id)).await?;
+            }
+            (FaultKind::Freeze, Some(node)) => {
+                self.go_on(FaultKind::Thaw, node, Some(id)).await?;
+            }
             _ => {
                 let turn = self.turn(target);
                 let _turn = turn.lock().await;
@@ -206,13 +210,13 @@ impl Nemesis {
 
     /// SIGCONT. A resume that comes before its pause has been long enough waits
     /// until then: events decide the order, and the length is what it has to be.
-    pub async fn resume(&self, node: &str) -> Result<(), NotProven> {
+    pub async fn resume(&self, node: &Name) -> Result<(), NotProven> {
         let paused = self.book.find(FaultKind::Pause, node);
         let paused = paused.map(|paused| paused.request.id);
         self.go_on(FaultKind::Resume, node, paused).await
     }
 
-    pub async fn thaw(&self, node: &str) -> Result<(), NotProven> {
+    pub async fn thaw(&self, node: &Name) -> Result<(), NotProven> {
         let frozen = self.book.find(FaultKind::Freeze, node);
         let frozen = frozen.map(|frozen| frozen.request.id);
         self.go_on(FaultKind::Thaw, node, frozen).await
@@ -221,7 +225,7 @@ impl Nemesis {
     async fn go_on(
         &self,
         kind: FaultKind,
-        node: &str,
+        node: &Name,
         undone: Option<u32>,
     ) -> Result<(), NotProven> {
         let turn = self.turn(node);
@@ -257,9 +261,9 @@ impl Nemesis {
         harm.undo(&self.field).await?;
         let seen = harm.undone(&self.field).await?;
         self.forget(standing);
-        if standing.request.fault == FaultKind::Disconnect {
+        if let (FaultKind::Disconnect, Some(node)) = (standing.request.fault, &standing.node) {
             // Nobody may be listening.
-            let _ = self.reconnected.send(standing.request.target.clone());
+            let _ = self.reconnected.send(node.clone());
         }
         match stood {
             Ok(()) => Ok(seen),
@@ -269,9 +273,13 @@ impl Nemesis {
 
     /// A worker that is done by now takes along what befell it.
     async fn has_ended_by_itself(&self, standing: &Standing) -> bool {
-        let FaultRow { fault, target, .. } = &standing.request;
-        let state = self.field.cluster.state(target).await;
-        *fault != FaultKind::Kill && state.is_ok_and(|state| !state.running)
+        match &standing.node {
+            Some(node) if standing.request.fault != FaultKind::Kill => {
+                let state = self.field.cluster.state(node).await;
+                state.is_ok_and(|state| !state.running)
+            }
+            _ => false,
+        }
     }
 
     fn forget(&self, standing: &Standing) {
@@ -286,18 +294,18 @@ impl Nemesis {
     }
 
     /// Whether this node's process has ended, or may have, because of a fault.
-    pub fn ends(&self, node: &str) -> bool {
+    pub fn ends(&self, node: &Name) -> bool {
         self.book.has_ended(node)
     }
 
     /// Whether what these nodes do not say any more may be due to a fault.
-    pub fn disturbs_any(&self, nodes: &[String]) -> bool {
+    pub fn disturbs_any(&self, nodes: &[Name]) -> bool {
         nodes.iter().any(|node| self.book.has_befallen(node))
     }
 
     /// Ends the proxies of nodes that have ended themselves: nothing that was
     /// under way from them arrives any more.
-    pub async fn hang_up(&self, nodes: &[String]) -> Result<(), String> {
+    pub async fn hang_up(&self, nodes: &[Name]) -> Result<(), String> {
         for node in nodes {
             let ended = self.field.cluster.kill(&proxy_of(node)).await;
             ended.map_err(|error| error.to_string())?;
@@ -307,7 +315,7 @@ impl Nemesis {
 
     /// The nodes that are put on the network again: connections from before are
     /// never told that they lead nowhere.
-    pub fn reconnected(&self) -> broadcast::Receiver<String> {
+    pub fn reconnected(&self) -> broadcast::Receiver<Name> {
         self.reconnected.subscribe()
     }
 

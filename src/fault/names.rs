@@ -1,18 +1,20 @@
 //! What stands beside the nodes, and how it is called.
 
+use crate::model::Name;
+
 /// The Toxiproxy of a source.
-pub fn proxy_of(source: &str) -> String {
-    format!("toxiproxy-{source}")
+pub fn proxy_of(source: &Name) -> Name {
+    source.behind("toxiproxy")
 }
 
-pub fn witness_of(source: &str) -> String {
-    format!("witness-{source}")
+pub fn witness_of(source: &Name) -> Name {
+    source.behind("witness")
 }
 
-pub fn filter_of(node: &str) -> String {
-    format!("packets-{node}")
+pub fn filter_of(node: &Name) -> Name {
+    node.behind("packets")
 }
 
-pub fn clockmaker_of(node: &str) -> String {
-    format!("clock-{node}")
+pub fn clockmaker_of(node: &Name) -> Name {
+    node.behind("clock")
 }

@@ -2,7 +2,7 @@
 
 use super::links::{Reach, gripped_from};
 use crate::cluster::{Need, NodeSpec};
-use crate::model::{Fault, LEADER};
+use crate::model::{Fault, LEADER, Name};
 
 /// Whoever leads is not known yet, so it may be any service that has links.
 pub fn needs<'a>(fault: &Fault, services: &'a [NodeSpec], reach: &Reach) -> Vec<Need<'a>> {
@@ -11,7 +11,7 @@ pub fn needs<'a>(fault: &Fault, services: &'a [NodeSpec], reach: &Reach) -> Vec<
         Fault::Disconnect { .. } => vec![Need::Network],
         Fault::Loss { .. } => vec![Need::PacketFilters],
         Fault::Links(links) => {
-            let is_gripped = |node: &&NodeSpec| match fault.node() {
+            let is_gripped = |node: &&NodeSpec| match fault.node().map(Name::as_str) {
                 Some(LEADER) => reach.contains_key(&node.name),
                 _ => gripped_from(&node.name, reach, links),
             };
@@ -30,7 +30,7 @@ mod tests {
 
     fn node(name: &str) -> NodeSpec {
         NodeSpec {
-            name: name.to_owned(),
+            name: name.into(),
             image: String::new(),
             command: Vec::new(),
             environment: BTreeMap::new(),
@@ -45,17 +45,17 @@ mod tests {
 
     fn reach() -> Reach {
         let server = |name: &str| Endpoint {
-            node: name.to_owned(),
+            node: name.into(),
             port: 1,
         };
         BTreeMap::from([
-            ("a".to_owned(), vec![server("e1"), server("e2")]),
-            ("e1".to_owned(), vec![server("e2")]),
-            ("e2".to_owned(), vec![server("e1")]),
+            ("a".into(), vec![server("e1"), server("e2")]),
+            ("e1".into(), vec![server("e2")]),
+            ("e2".into(), vec![server("e1")]),
         ])
     }
 
-    fn led(scope: LinkScope) -> Vec<String> {
+    fn led(scope: LinkScope) -> Vec<Name> {
         let fault = Fault::Links(LinkFault {
             kind: FaultKind::Refuse,
             scope,
@@ -75,8 +75,8 @@ mod tests {
         let group = |names: &[&str]| names.iter().map(|name| name.to_string()).collect();
         let apart = LinkScope::Between(vec![group(&["a"]), group(&["e1", "e2"])]);
         assert_eq!(led(apart), [""; 0]);
-        assert_eq!(led(LinkScope::Around("e1".to_owned())), ["e1", "e2"]);
-        assert_eq!(led(LinkScope::Around(LEADER.to_owned())), ["e1", "e2"]);
-        assert_eq!(led(LinkScope::Around("a".to_owned())), [""; 0]);
+        assert_eq!(led(LinkScope::Around("e1".into())), ["e1", "e2"]);
+        assert_eq!(led(LinkScope::Around(LEADER.into())), ["e1", "e2"]);
+        assert_eq!(led(LinkScope::Around("a".into())), [""; 0]);
     }
 }

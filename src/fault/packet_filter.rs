@@ -4,6 +4,7 @@
 use super::attendants::Attendants;
 use super::names::filter_of;
 use crate::cluster::{Cluster, Console, ConsoleLine, Helper, PACKET_FILTER_IMAGE, Shared};
+use crate::model::Name;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -41,7 +42,7 @@ iptables -I INPUT -j FENCEPOST && iptables -I OUTPUT -j FENCEPOST
 pub const CLEAR: &str = "iptables -D INPUT -j FENCEPOST 2>/dev/null; iptables -D OUTPUT -j FENCEPOST 2>/dev/null; iptables -F FENCEPOST 2>/dev/null; iptables -X FENCEPOST 2>/dev/null; ! iptables -n -L FENCEPOST >/dev/null 2>&1";
 const COUNT: &str = "iptables -n -v -x -L FENCEPOST 2>/dev/null";
 
-pub fn helper(node: &str, command: Vec<String>) -> Helper {
+pub fn helper(node: &Name, command: Vec<String>) -> Helper {
     Helper {
         name: filter_of(node),
         image: PACKET_FILTER_IMAGE.to_owned(),
@@ -59,33 +60,33 @@ impl PacketFilters {
     }
 
     /// Starts the helper and sees that it may do what it is there for.
-    pub async fn call(&self, node: &str) -> Result<(), String> {
+    pub async fn call(&self, node: &Name) -> Result<(), String> {
         let allowed = self.run(node, "iptables -n -L INPUT").await;
         allowed.map(drop)
     }
 
-    pub async fn lose(&self, node: &str, percent: u8) -> Result<(), String> {
+    pub async fn lose(&self, node: &Name, percent: u8) -> Result<(), String> {
         self.run(node, &lose_script(percent)).await.map(drop)
     }
 
     /// How many packets were dropped so far.
-    pub async fn lost(&self, node: &str) -> Result<u64, String> {
+    pub async fn lost(&self, node: &Name) -> Result<u64, String> {
         // Without the chain nothing is dropped.
         let listed = self.run(node, &format!("{COUNT}; true")).await?;
         Ok(dropped(&listed))
     }
 
-    pub async fn clear(&self, node: &str) -> Result<(), String> {
+    pub async fn clear(&self, node: &Name) -> Result<(), String> {
         self.run(node, CLEAR).await.map(drop)
     }
 
     /// Whether nothing of ours is there.
-    pub async fn is_clear(&self, node: &str) -> Result<bool, String> {
+    pub async fn is_clear(&self, node: &Name) -> Result<bool, String> {
         let script = "iptables -n -L FENCEPOST >/dev/null 2>&1 && echo there; true";
         Ok(self.run(node, script).await?.is_empty())
     }
 
-    pub async fn forget(&self, node: &str) {
+    pub async fn forget(&self, node: &Name) {
         self.called.forget(node).await;
     }
 
@@ -94,7 +95,7 @@ impl PacketFilters {
     }
 
     /// What the shell printed; its errors are part of the message.
-    async fn run(&self, node: &str, script: &str) -> Result<String, String> {
+    async fn run(&self, node: &Name, script: &str) -> Result<String, String> {
         let place = self.called.beside(node);
         let mut place = place.lock().await;
         // Taken out while it is spoken to: one that was given up in the middle

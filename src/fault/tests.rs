@@ -3,7 +3,7 @@
 
 use super::*;
 use crate::cluster::{Cluster, ClusterError, Console, NodeSpec, Signal, ThreadState};
-use crate::model::{ClockName, FaultStage};
+use crate::model::{ClockName, FaultStage, Name};
 use async_trait::async_trait;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -38,7 +38,7 @@ fn nemesis(looks: &[&str]) -> (Nemesis, Arc<Mutex<Vec<FaultRow>>>) {
         Box::new(NoClocks),
     );
     let journals = std::env::temp_dir().join(format!("fencepost-test-{}", uuid::Uuid::new_v4()));
-    let journal = Journal::new(&journals, "test");
+    let journal = Journal::new(&journals, &"test".into());
     (Nemesis::new(Arc::new(field), journal, record), rows)
 }
 
@@ -46,14 +46,14 @@ struct NoClocks;
 
 #[async_trait]
 impl WorkerClocks for NoClocks {
-    async fn read(&self, worker: &str) -> Result<ClockReading, String> {
+    async fn read(&self, worker: &Name) -> Result<ClockReading, String> {
         Err(format!("{worker} has no clock"))
     }
 }
 
 impl Nemesis {
     async fn pause(&self, node: &str, longer_than: Option<Duration>) -> Result<(), NotProven> {
-        let node = node.to_owned();
+        let node = node.into();
         let pause = Fault::Pause { node, longer_than };
         self.inject(&pause, None, None).await.map(drop)
     }
@@ -94,7 +94,7 @@ async fn a_pause_that_does_not_bite_is_unproven() {
 async fn a_target_that_ends_while_it_is_looked_at_was_resumed() {
     let (nemesis, _) = nemesis(&[RUNNING, STOPPED, STUMBLE, STUMBLE, ENDED]);
     nemesis.pause("a", None).await.unwrap();
-    nemesis.resume("a").await.unwrap();
+    nemesis.resume(&"a".into()).await.unwrap();
     assert!(nemesis.heal().await.is_empty());
 }
 
@@ -102,7 +102,7 @@ async fn a_target_that_ends_while_it_is_looked_at_was_resumed() {
 async fn an_engine_that_never_answers_proves_nothing() {
     let (nemesis, _) = nemesis(&[RUNNING, STOPPED, STUMBLE]);
     nemesis.pause("a", None).await.unwrap();
-    let reason = nemesis.resume("a").await.unwrap_err().text;
+    let reason = nemesis.resume(&"a".into()).await.unwrap_err().text;
     assert!(reason.contains("ttrpc"), "{reason}");
 }
 
@@ -112,14 +112,14 @@ async fn a_resume_waits_until_the_pause_has_been_long_enough() {
     let bound = Duration::from_secs(2);
     nemesis.pause("a", Some(bound)).await.unwrap();
     let paused_at = Instant::now();
-    nemesis.resume("a").await.unwrap();
+    nemesis.resume(&"a".into()).await.unwrap();
     assert!(paused_at.elapsed() > bound);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_resume_of_what_nobody_paused_proves_nothing() {
     let (nemesis, _) = nemesis(&[RUNNING]);
-    let reason = nemesis.resume("a").await.unwrap_err().text;
+    let reason = nemesis.resume(&"a".into()).await.unwrap_err().text;
     assert!(reason.contains("nothing had paused it"), "{reason}");
 }
 
@@ -136,7 +136,7 @@ async fn what_stands_still_already_is_not_stopped_again() {
 async fn a_pause_that_somebody_else_ended_did_not_last() {
     let (nemesis, rows) = nemesis(&[RUNNING, STOPPED, RUNNING]);
     nemesis.pause("a", None).await.unwrap();
-    let NotProven { fault, text } = nemesis.resume("a").await.unwrap_err();
+    let NotProven { fault, text } = nemesis.resume(&"a".into()).await.unwrap_err();
     assert!(text.contains("somebody else has continued it"), "{text}");
     assert_eq!(fault, Some(lock(&rows)[3].id));
     assert_eq!(stages(&rows)[3], (FaultKind::Resume, FaultStage::Unproven));
@@ -175,7 +175,7 @@ async fn a_fault_that_healing_cannot_undo_is_named_by_its_id() {
 #[tokio::test(start_paused = true)]
 async fn request_of_a_moved_clock_has_its_parameters_as_data() {
     let (nemesis, rows) = nemesis(&[RUNNING]);
-    let (node, clock) = ("a".to_owned(), ClockName::Monotonic);
+    let (node, clock) = (Name::from("a"), ClockName::Monotonic);
     let (by_ms, ppm) = (-1_500, 300);
     let skew = Fault::Skew {
         node: node.clone(),
@@ -203,7 +203,7 @@ async fn request_of_a_moved_clock_has_its_parameters_as_data() {
 
 #[async_trait]
 impl Cluster for Scripted {
-    async fn threads(&self, _: &str) -> Result<Vec<ThreadState>, ClusterError> {
+    async fn threads(&self, _: &Name) -> Result<Vec<ThreadState>, ClusterError> {
         let mut looks = lock(&self.looks);
         let look = match looks.len() {
             1 => looks.front().cloned(),
@@ -216,7 +216,7 @@ impl Cluster for Scripted {
             })
     }
 
-    async fn signal(&self, _: &str, _: Signal) -> Result<(), ClusterError> {
+    async fn signal(&self, _: &Name, _: Signal) -> Result<(), ClusterError> {
         Ok(())
     }
 
@@ -228,7 +228,7 @@ impl Cluster for Scripted {
         unreachable!("the nemesis starts nothing")
     }
 
-    async fn await_said(&self, _: &str, _: &str) -> Result<(), ClusterError> {
+    async fn await_said(&self, _: &Name, _: &str) -> Result<(), ClusterError> {
         unreachable!("the nemesis starts nothing")
     }
 
@@ -236,11 +236,11 @@ impl Cluster for Scripted {
         unreachable!("the nemesis starts nothing")
     }
 
-    async fn address(&self, _: &str, _: u16) -> Result<SocketAddr, ClusterError> {
+    async fn address(&self, _: &Name, _: u16) -> Result<SocketAddr, ClusterError> {
         unreachable!("the nemesis connects to nothing")
     }
 
-    async fn logs(&self, _: &str) -> Result<String, ClusterError> {
+    async fn logs(&self, _: &Name) -> Result<String, ClusterError> {
         unreachable!("the nemesis reads no logs")
     }
 

@@ -6,6 +6,7 @@ use super::lock;
 use super::names::witness_of;
 use super::probe::{Answer, Question};
 use crate::cluster::{Cluster, Console, ConsoleLine, Helper, OWN_IMAGE, Shared, Stdin};
+use crate::model::Name;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -37,13 +38,13 @@ impl Witnesses {
     }
 
     /// Starts the witness of a source, where there is none yet.
-    pub async fn call(&self, source: &str) -> Result<(), String> {
+    pub async fn call(&self, source: &Name) -> Result<(), String> {
         let place = self.called.beside(source);
         let mut place = place.lock().await;
         self.called(source, &mut place).await.map(drop)
     }
 
-    pub async fn ask(&self, source: &str, question: Question) -> Result<Answer, String> {
+    pub async fn ask(&self, source: &Name, question: Question) -> Result<Answer, String> {
         let within = Duration::from_millis(question.within_ms) + ANSWER_DEADLINE;
         let answer = {
             let place = self.called.beside(source);
@@ -64,7 +65,7 @@ impl Witnesses {
         }
     }
 
-    pub async fn forget(&self, source: &str) {
+    pub async fn forget(&self, source: &Name) {
         self.called.forget(source).await;
     }
 
@@ -74,7 +75,7 @@ impl Witnesses {
 
     async fn called<'a>(
         &self,
-        source: &str,
+        source: &Name,
         place: &'a mut Option<Witness>,
     ) -> Result<&'a mut Witness, String> {
         if place.is_none() {

@@ -2,6 +2,8 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
+use std::path::Path;
+use uuid::Uuid;
 
 /// What a node, a run, a scenario, a case or a worker is called. A name is a
 /// container, a host, a folder and a part of an address at once, so it cannot
@@ -42,6 +44,11 @@ impl Name {
         Name(format!("{word}-{self}"))
     }
 
+    /// One that nobody else is called, of an id that was drawn.
+    pub fn of_id(id: Uuid) -> Name {
+        Name(id.simple().to_string()[..10].to_owned())
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -58,6 +65,12 @@ impl Deref for Name {
 impl AsRef<str> for Name {
     fn as_ref(&self) -> &str {
         &self.0
+    }
+}
+
+impl AsRef<Path> for Name {
+    fn as_ref(&self) -> &Path {
+        self.0.as_ref()
     }
 }
 
@@ -82,6 +95,32 @@ impl PartialEq<str> for Name {
 impl PartialEq<&str> for Name {
     fn eq(&self, other: &&str) -> bool {
         self.0 == *other
+    }
+}
+
+impl PartialEq<String> for Name {
+    fn eq(&self, other: &String) -> bool {
+        self.0 == *other
+    }
+}
+
+impl PartialEq<Name> for str {
+    fn eq(&self, other: &Name) -> bool {
+        *self == other.0
+    }
+}
+
+impl PartialEq<Name> for String {
+    fn eq(&self, other: &Name) -> bool {
+        *self == other.0
+    }
+}
+
+/// Tests know what they write.
+#[cfg(test)]
+impl From<&str> for Name {
+    fn from(text: &str) -> Name {
+        Name::new(text).unwrap()
     }
 }
 

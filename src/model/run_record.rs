@@ -1,11 +1,11 @@
-use super::{CaseVerdict, FaultRow, Fence, Gap, Judgement, LoadRecord, Outcome, RowValue};
+use super::{CaseVerdict, FaultRow, Fence, Gap, Judgement, LoadRecord, Name, Outcome, RowValue};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What a run came to: all that a report needs to know.
 pub struct RunRecord {
-    pub scenario: String,
+    pub scenario: Name,
     pub scenario_hash: String,
     /// Unknown of a run that left no result.
     pub seed: Option<u64>,
@@ -15,7 +15,7 @@ pub struct RunRecord {
     pub mutant: Option<String>,
     pub cases: Vec<CaseResult>,
     /// Cases that were to run and have no result: not yet, or not any more.
-    pub unfinished: Vec<String>,
+    pub unfinished: Vec<Name>,
     /// Versions, kernel, image ids.
     pub environment: BTreeMap<String, String>,
     /// Empty where the run never began.
@@ -23,7 +23,7 @@ pub struct RunRecord {
 }
 
 pub struct CaseResult {
-    pub name: String,
+    pub name: Name,
     pub fence: Fence,
     /// The scenario says what happens, and not only for how long: then counts and
     /// faults are the same in every good run.

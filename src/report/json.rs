@@ -31,7 +31,10 @@ pub fn stable(run: &RunRecord) -> Value {
 }
 
 fn by_case(run: &RunRecord, part: impl Fn(&CaseResult) -> Value) -> Value {
-    let cases = run.cases.iter().map(|case| (case.name.clone(), part(case)));
+    let cases = run
+        .cases
+        .iter()
+        .map(|case| (case.name.to_string(), part(case)));
     Value::Object(cases.collect::<Map<_, _>>())
 }
 

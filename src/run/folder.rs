@@ -2,6 +2,7 @@
 
 use super::time_stamp::time_stamp;
 use crate::files;
+use crate::model::Name;
 use crate::report::shown;
 use serde::Serialize;
 use std::fs;
@@ -67,13 +68,13 @@ pub struct RunFolder {
 
 impl RunFolder {
     /// Whether there will be a place for results, before anything takes its time.
-    pub fn check(results: &Path, scenario: &str) -> Result<(), FolderError> {
+    pub fn check(results: &Path, scenario: &Name) -> Result<(), FolderError> {
         make_folder(&results.join(scenario))
     }
 
     pub fn create(
         results: &Path,
-        scenario: &str,
+        scenario: &Name,
         seed: u64,
         text: &str,
     ) -> Result<RunFolder, FolderError> {
@@ -102,7 +103,7 @@ impl RunFolder {
         write_whole(&self.path.join(name), content)
     }
 
-    pub fn case(&self, case: &str) -> PathBuf {
+    pub fn case(&self, case: &Name) -> PathBuf {
         self.path.join(case)
     }
 
@@ -162,8 +163,8 @@ mod tests {
     #[test]
     fn the_newest_run_is_the_latest() {
         let results = tempfile::tempdir().unwrap();
-        RunFolder::create(results.path(), "s", 1, "text").unwrap();
-        let second = RunFolder::create(results.path(), "s", 1, "text").unwrap();
+        RunFolder::create(results.path(), &"s".into(), 1, "text").unwrap();
+        let second = RunFolder::create(results.path(), &"s".into(), 1, "text").unwrap();
         let latest = fs::canonicalize(results.path().join("s/latest")).unwrap();
         assert_eq!(latest, fs::canonicalize(&second.path).unwrap());
     }

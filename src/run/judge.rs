@@ -3,7 +3,7 @@
 use super::FolderError;
 use super::recorded::read_case;
 use crate::checker;
-use crate::model::{CaseResult, CaseVerdict, Outcome, RunRecord};
+use crate::model::{CaseResult, CaseVerdict, Name, Outcome, RunRecord};
 use crate::report::recorded::Recorded;
 use crate::scenario::{Case, Scenario};
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ pub fn judge_run(
     let cases = cases.collect::<Result<Vec<_>, _>>()?;
     let stable = recorded.map(|recorded| &recorded.stable);
     let unfinished = asked_for(scenario, recorded).into_iter();
-    let unfinished = unfinished.filter(|name| !cases.iter().any(|case| case.name == *name));
+    let unfinished = unfinished.filter(|name| !cases.iter().any(|case| case.name == **name));
     let environment = recorded
         .into_iter()
         .flat_map(|recorded| &recorded.environment);
@@ -34,7 +34,7 @@ pub fn judge_run(
         seed: stable.map(|stable| stable.seed),
         settings: scenario.settings.words(),
         mutant: stable.and_then(|stable| stable.mutant.clone()),
-        unfinished: unfinished.map(str::to_owned).collect(),
+        unfinished: unfinished.cloned().collect(),
         cases,
         environment: environment
             .map(|(name, what)| (name.clone(), what.to_owned()))
@@ -46,21 +46,16 @@ pub fn judge_run(
 /// The cases that a run was for, as far as is known: those that its result names, and all
 /// of the scenario where there is none. One of these that left no evidence is not judged,
 /// whatever the result says of it.
-fn asked_for<'a>(scenario: &'a Scenario, recorded: Option<&'a Recorded>) -> Vec<&'a str> {
-    let all = scenario.cases.iter().map(|case| case.name.as_str());
+fn asked_for<'a>(scenario: &'a Scenario, recorded: Option<&'a Recorded>) -> Vec<&'a Name> {
+    let all = scenario.cases.iter().map(|case| &case.name);
     let Some(Recorded { stable, .. }) = recorded else {
         return all.collect();
     };
-    let named: BTreeSet<&str> = stable
-        .cases
-        .keys()
-        .chain(&stable.unfinished)
-        .map(String::as_str)
-        .collect();
-    let mut in_order: Vec<&str> = all.filter(|name| named.contains(name)).collect();
+    let named: BTreeSet<&Name> = stable.cases.keys().chain(&stable.unfinished).collect();
+    let mut in_order: Vec<&Name> = all.filter(|name| named.contains(name)).collect();
     let strange = named
         .into_iter()
-        .filter(|name| scenario.cases.iter().all(|case| case.name != *name));
+        .filter(|name| scenario.cases.iter().all(|case| case.name != **name));
     in_order.extend(strange);
     in_order
 }
@@ -156,7 +151,7 @@ mod tests {
     fn without_a_result_every_case_of_the_scenario_is_awaited_and_no_seed_is_known() {
         let (folder, _) = run_of(&[]);
         let run = judge_run(&scenario(), None, folder.path()).unwrap();
-        let all: Vec<String> = scenario()
+        let all: Vec<Name> = scenario()
             .cases
             .iter()
             .map(|case| case.name.clone())

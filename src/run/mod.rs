@@ -46,7 +46,7 @@ pub use page::{not_judged, write_page};
 use crate::cluster::topology::{Service, Topology};
 use crate::cluster::{ClusterError, Image, Runtime};
 use crate::load::LoadError;
-use crate::model::RunRecord;
+use crate::model::{Name, RunRecord};
 use crate::scenario::{Case, Scenario};
 use nodes::CaseNodes;
 use possible::lacking;
@@ -84,7 +84,11 @@ pub enum RunError {
     #[error(transparent)]
     Folder(#[from] FolderError),
     #[error("{what} ended in the middle of the run\n{log}")]
-    ServiceEnded { what: String, log: String },
+    ServiceEnded {
+        what: String,
+        node: Name,
+        log: String,
+    },
     #[error("the resource could not be asked for {what}: {reason}")]
     Resource { what: String, reason: String },
     #[error("a resource of its own cannot be started: {reason}")]
@@ -113,7 +117,7 @@ impl RunRequest<'_> {
     /// The cases to run, in the order of the file.
     fn chosen(&self) -> impl Iterator<Item = &Case> {
         let cases = self.scenario.cases.iter();
-        cases.filter(|case| self.case.is_none_or(|only| only == case.name))
+        cases.filter(|case| self.case.is_none_or(|only| case.name == *only))
     }
 
     /// Why a case cannot be played here; None where nothing speaks against it.

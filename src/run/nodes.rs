@@ -6,7 +6,7 @@ use super::observer::Watched;
 use crate::cluster::topology::Endpoint;
 use crate::cluster::{Cluster, NodeSpec};
 use crate::fault::{Field, Links, Reach, Server, WorkerClocks};
-use crate::model::{Fence, Gate, KeyTemplate, LockServers};
+use crate::model::{Fence, Gate, KeyTemplate, LockServers, Name};
 use crate::scenario::{CALM, Case, Setup, Worker};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct CaseNodes {
     /// Those that its workers ask, with what they speak.
     pub lock_servers: Vec<(LockServers, Endpoint)>,
     /// From a replica of a lock server to its primary.
-    pub replicas: BTreeMap<String, String>,
+    pub replicas: BTreeMap<Name, Name>,
     /// Where the locks lie at each kind of server, as in [`Watched`].
     lock_keys: Vec<(LockServers, Option<KeyTemplate>)>,
     reach: Reach,
@@ -163,7 +163,7 @@ impl CaseNodes {
         &self.reach
     }
 
-    pub fn worker_names(&self) -> Vec<String> {
+    pub fn worker_names(&self) -> Vec<Name> {
         self.workers.iter().map(|node| node.name.clone()).collect()
     }
 }
@@ -173,7 +173,7 @@ impl CaseNodes {
 fn rests_on(
     (kind, server): &(LockServers, Endpoint),
     all: &[(LockServers, Endpoint)],
-) -> Vec<String> {
+) -> Vec<Name> {
     match kind {
         LockServers::OneRedis | LockServers::RedisNodes => vec![server.node.clone()],
         LockServers::Etcd => {
@@ -204,7 +204,7 @@ fn worker_settings(
     let lock_key = worker.lock_key.iter();
     let lock_key = lock_key.map(|keys| ("FENCEPOST_LOCK_KEY", keys.render(&worker.key)));
     let settings = [
-        ("FENCEPOST_WORKER", worker.name.clone()),
+        ("FENCEPOST_WORKER", worker.name.to_string()),
         ("FENCEPOST_KEY", worker.key.clone()),
         ("FENCEPOST_TTL_MS", ms(worker.ttl)),
         ("FENCEPOST_BACKEND", lock.backend.to_string()),

@@ -7,7 +7,7 @@ use crate::cluster::Cluster;
 use crate::cluster::topology::Endpoint;
 use crate::dlock::{observe_etcd, observe_redis};
 use crate::fault::Nemesis;
-use crate::model::{KeyTemplate, LockEvent, LockServers};
+use crate::model::{KeyTemplate, LockEvent, LockServers, Name};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -25,7 +25,7 @@ pub struct Watched {
     /// Where the locks lie that another library makes; None for this program's own.
     pub keys: Option<KeyTemplate>,
     /// Whose faults can be why this server does not answer.
-    pub rests_on: Vec<String>,
+    pub rests_on: Vec<Name>,
 }
 
 pub struct Observer {
@@ -123,6 +123,7 @@ impl Observer {
             Ok(Ok(version)) => Ok((observer, version)),
             _ => Err(RunError::ServiceEnded {
                 what: format!("the observer on {node}"),
+                node,
                 log: observer.stop().await.unwrap_or_default(),
             }),
         }

@@ -4,7 +4,7 @@ use super::judge::judge_case;
 use super::load::write_plots;
 use super::page::{not_judged, write_page};
 use super::{FolderError, JUNIT, RESULT, RunFolder, to_json};
-use crate::model::{CaseResult, RunRecord};
+use crate::model::{CaseResult, Name, RunRecord};
 use crate::progress::Progress;
 use crate::report::{json, junit};
 use crate::scenario::Scenario;
@@ -15,7 +15,7 @@ pub struct OpenRun {
     pub folder: RunFolder,
     pub record: RunRecord,
     /// The cases as the file has them, in whatever order they end.
-    order: Vec<String>,
+    order: Vec<Name>,
     scenario: Scenario,
 }
 
@@ -23,7 +23,7 @@ pub struct OpenRun {
 pub struct Begun<'a> {
     pub scenario: &'a Scenario,
     /// The cases that are to run, as the file has them.
-    pub order: Vec<String>,
+    pub order: Vec<Name>,
     pub seed: u64,
     pub mutant: Option<String>,
     pub results: &'a Path,
@@ -128,7 +128,7 @@ mod tests {
 
     fn ran(name: &str) -> CaseResult {
         CaseResult {
-            name: name.to_owned(),
+            name: name.into(),
             determined: true,
             fence: Fence::On,
             judgement: Judgement::default(),
@@ -144,11 +144,11 @@ mod tests {
     }
 
     fn begun(results: &Path, order: &[&str]) -> OpenRun {
-        let folder = RunFolder::create(results, "s", 1, "text").unwrap();
-        let order: Vec<String> = order.iter().map(ToString::to_string).collect();
+        let folder = RunFolder::create(results, &"s".into(), 1, "text").unwrap();
+        let order: Vec<Name> = order.iter().map(|&name| name.into()).collect();
         OpenRun {
             record: RunRecord {
-                scenario: "s".to_owned(),
+                scenario: "s".into(),
                 scenario_hash: String::new(),
                 settings: Vec::new(),
                 seed: Some(1),
@@ -180,7 +180,7 @@ mod tests {
         let results = tempfile::tempdir().unwrap();
         let mut run = begun(results.path(), &["c", "a", "b"]);
         let heard = Heard::default();
-        let names = |run: &OpenRun| -> Vec<String> {
+        let names = |run: &OpenRun| -> Vec<Name> {
             let cases = run.record.cases.iter();
             cases.map(|case| case.name.clone()).collect()
         };
@@ -220,7 +220,7 @@ mod tests {
         let heard = Heard::default();
         run.add(ran("unfenced"), &heard).unwrap();
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/pause-gt-ttl-fenced");
-        let case = run.folder.case("fenced");
+        let case = run.folder.case(&"fenced".into());
         std::fs::create_dir(&case).unwrap();
         for file in [
             "history.jsonl",

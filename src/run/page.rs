@@ -5,7 +5,7 @@ use super::folder::{FolderError, REPORT, write_whole};
 use super::load::draw_plots;
 use super::recorded::read_case;
 use crate::checker;
-use crate::model::{CaseResult, RunRecord};
+use crate::model::{CaseResult, Name, RunRecord};
 use crate::report::html::{CaseEvidence, RunPage, page};
 use crate::scenario::Scenario;
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ pub fn write_page(
 }
 
 /// What is to be said of a run that ended while these were still to be judged.
-pub fn not_judged(cases: &[String]) -> Option<String> {
+pub fn not_judged(cases: &[Name]) -> Option<String> {
     let some = !cases.is_empty();
     some.then(|| format!("the run ended before it had judged {}", cases.join(", ")))
 }
@@ -58,7 +58,7 @@ fn is_drawn(case: &CaseResult) -> bool {
 /// The one case that was asked for, where the scenario has others.
 fn only<'a>(run: &'a RunRecord, scenario: &Scenario) -> Option<&'a str> {
     let ran = run.cases.iter().map(|case| case.name.as_str());
-    let mut all = ran.chain(run.unfinished.iter().map(String::as_str));
+    let mut all = ran.chain(run.unfinished.iter().map(Name::as_str));
     let first = all.next();
     first.filter(|_| all.next().is_none() && scenario.cases.len() > 1)
 }

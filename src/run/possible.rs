@@ -3,7 +3,7 @@
 use super::nodes::CaseNodes;
 use crate::cluster::topology::Service;
 use crate::cluster::{Need, Runtime};
-use crate::fault::needs;
+use crate::fault::{needs, proxy_of};
 use crate::scenario::Setup;
 
 /// Why this case cannot be played here; None where nothing speaks against it.
@@ -14,7 +14,8 @@ pub fn lacking(
     proxy: &Service,
     setup: &Setup,
 ) -> Option<String> {
-    let proxy = (!nodes.reach().is_empty()).then(|| proxy.node("the proxies"));
+    let led = nodes.reach().keys().next();
+    let proxy = led.map(|source| proxy.node(&proxy_of(source)));
     let started = nodes.services.iter().chain(&nodes.workers).chain(&proxy);
     let mut unstartable = started.filter_map(|node| {
         let reason = runtime.lacks(Need::Node(node))?;

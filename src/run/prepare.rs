@@ -129,6 +129,7 @@ mod tests {
     use super::*;
     use crate::cluster::{Cluster, ClusterError, Swept};
     use crate::fault::journal::{Debt, Journal};
+    use crate::model::Name;
     use async_trait::async_trait;
     use std::sync::Arc;
 
@@ -149,11 +150,11 @@ mod tests {
             unreachable!("nothing is prepared")
         }
 
-        async fn create(&self, _: &str, _: bool) -> Result<Arc<dyn Cluster>, ClusterError> {
+        async fn create(&self, _: &Name, _: bool) -> Result<Arc<dyn Cluster>, ClusterError> {
             unreachable!("nothing is created")
         }
 
-        async fn adopt(&self, run: &str) -> Result<Arc<dyn Cluster>, ClusterError> {
+        async fn adopt(&self, run: &Name) -> Result<Arc<dyn Cluster>, ClusterError> {
             unreachable!("{run} has an owner")
         }
 
@@ -165,8 +166,8 @@ mod tests {
     #[tokio::test]
     async fn what_this_process_owes_is_its_own_affair() {
         let folder = tempfile::tempdir().unwrap();
-        let journal = Journal::new(folder.path(), "r1");
-        let node = "a".to_owned();
+        let journal = Journal::new(folder.path(), &"r1".into());
+        let node = "a".into();
         journal.owe(1, &[Debt::Thaw { node }]).unwrap();
         let healed = heal_leftovers(folder.path(), &Untouched).await;
         assert_eq!(healed, [""; 0]);

@@ -69,7 +69,7 @@ impl Stage<'_> {
         let start = try_join(self.start_workers(nodes), self.start_services(nodes));
         let (consoles, ()) = clock.time("start", start).await?;
         let mut notes = CaseNotes {
-            workers: nodes.worker_names(),
+            workers: nodes.worker_names().into_iter().map(String::from).collect(),
             ..CaseNotes::default()
         };
         let timeline = Timeline::new(self.setup, self.request.seed);
@@ -211,7 +211,9 @@ impl Stage<'_> {
         });
         let (observers, versions): (Vec<_>, Vec<_>) =
             try_join_all(starts).await?.into_iter().unzip();
-        let names = watched.into_iter().map(|watched| watched.server.node);
+        let names = watched
+            .into_iter()
+            .map(|watched| watched.server.node.to_string());
         Ok((observers, names.zip(versions).collect()))
     }
 }

@@ -1,4 +1,5 @@
 use crate::fault::Nemesis;
+use crate::model::Name;
 use std::time::Duration;
 use tokio::sync::broadcast::{self, error::RecvError};
 
@@ -10,8 +11,8 @@ const TRY_AGAIN: Duration = Duration::from_millis(50);
 /// no fault explains.
 pub async fn through_faults<F: Future<Output = Result<(), String>>>(
     nemesis: &Nemesis,
-    node: &str,
-    rests_on: &[String],
+    node: &Name,
+    rests_on: &[Name],
     mut listen: impl FnMut() -> F,
 ) -> Result<(), String> {
     let mut reconnected = nemesis.reconnected();
@@ -29,10 +30,10 @@ pub async fn through_faults<F: Future<Output = Result<(), String>>>(
 
 /// Completes when the node was put on the network again: a connection from
 /// before is never told that it leads nowhere.
-async fn is_back(reconnected: &mut broadcast::Receiver<String>, node: &str) {
+async fn is_back(reconnected: &mut broadcast::Receiver<Name>, node: &Name) {
     loop {
         match reconnected.recv().await {
-            Ok(back) if back != node => {}
+            Ok(back) if back != *node => {}
             // Among so many it may have been this one.
             Ok(_) | Err(RecvError::Lagged(_)) => return,
             Err(RecvError::Closed) => std::future::pending().await,

@@ -2,26 +2,26 @@
 
 use super::drive::Happening;
 use crate::cluster::{Console, ConsoleLine, LastLines, Stdin};
-use crate::model::{Event, Gate};
+use crate::model::{Event, Gate, Name};
 use std::collections::BTreeMap;
 use tokio::sync::mpsc;
 
 /// The open stdin of every worker. Dropping it ends them.
 #[derive(Default)]
 pub struct Workers {
-    stdin: BTreeMap<String, Stdin>,
+    stdin: BTreeMap<Name, Stdin>,
 }
 
 impl Workers {
     /// Takes a worker's console: its events become happenings until it ends.
-    pub fn add(&mut self, name: &str, console: Console, happenings: mpsc::Sender<Happening>) {
-        self.stdin.insert(name.to_owned(), console.stdin);
-        let worker = name.to_owned();
+    pub fn add(&mut self, name: &Name, console: Console, happenings: mpsc::Sender<Happening>) {
+        self.stdin.insert(name.clone(), console.stdin);
+        let worker = name.clone();
         // The task ends with the worker's output, or with whoever reads the happenings.
         tokio::spawn(read_lines(worker, console.lines, happenings));
     }
 
-    pub fn names(&self) -> impl Iterator<Item = &String> {
+    pub fn names(&self) -> impl Iterator<Item = &Name> {
         self.stdin.keys()
     }
 
@@ -44,7 +44,7 @@ impl Workers {
 }
 
 async fn read_lines(
-    worker: String,
+    worker: Name,
     mut lines: mpsc::Receiver<ConsoleLine>,
     happenings: mpsc::Sender<Happening>,
 ) {
@@ -54,7 +54,7 @@ async fn read_lines(
         let happening = match line {
             ConsoleLine::Out(line) => match serde_json::from_str::<Event>(&line) {
                 Ok(mut event) => {
-                    event.worker = worker.clone();
+                    event.worker = worker.to_string();
                     Happening::Worker(event)
                 }
                 Err(error) => Happening::NotAnEvent {

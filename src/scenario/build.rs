@@ -4,7 +4,7 @@ use super::draft::{
 };
 use super::validate::{contend_plan, deadline, keyspace_plan};
 use super::{Case, Entry, Setup, Step, Trigger, Worker};
-use crate::model::{Fault, LinkFault, LinkScope, LoadPlan};
+use crate::model::{Fault, LinkFault, LinkScope, LoadPlan, Name};
 use crate::yaml::At;
 use std::time::Duration;
 
@@ -12,11 +12,15 @@ use std::time::Duration;
 /// None only where something is missing, and that has been reported.
 pub fn case(draft: &DraftCase) -> Option<Case> {
     Some(Case {
-        name: draft.name.value.clone(),
+        name: name(&draft.name)?,
         fence: draft.fence.as_ref()?.value,
         expect: draft.expect.as_ref()?.without_places(),
         setup: setup(&draft.setup)?,
     })
+}
+
+fn name(draft: &At<String>) -> Option<Name> {
+    Name::new(draft.value.as_str()).ok()
 }
 
 fn setup(draft: &DraftSetup) -> Option<Setup> {
@@ -54,7 +58,7 @@ fn worker(draft: &DraftWorker, scenario_lock: &DraftLock, goes_on: bool) -> Opti
     let length = |at: &Option<At<Duration>>| at.as_ref().map_or(Duration::ZERO, |at| at.value);
     let rounds = draft.rounds.as_ref().map(|rounds| rounds.value);
     Some(Worker {
-        name: draft.name.value.clone(),
+        name: name(&draft.name)?,
         key: draft.key.as_ref()?.value.clone(),
         lock: lock.options()?,
         lock_key: lock.key.as_ref().map(|key| key.value.clone()),
@@ -95,12 +99,8 @@ fn step(draft: &DraftStep, setup: &DraftSetup) -> Option<Step> {
             lasting: fault.lasting.as_ref().map(|at| at.value),
             choices: choices(fault, setup)?,
         },
-        DraftAction::Resume(node) => Step::Resume {
-            node: node.value.clone(),
-        },
-        DraftAction::Thaw(node) => Step::Thaw {
-            node: node.value.clone(),
-        },
+        DraftAction::Resume(node) => Step::Resume { node: name(node)? },
+        DraftAction::Thaw(node) => Step::Thaw { node: name(node)? },
         DraftAction::Heal(entry) => Step::Heal {
             entry: entry.value.clone(),
         },
@@ -122,7 +122,7 @@ fn choices(draft: &DraftFault, setup: &DraftSetup) -> Option<Vec<Fault>> {
             let how = how.as_ref()?;
             let fault = |node: &At<String>| {
                 let ttl = setup.ttl_of(&node.value)?;
-                Some(how.of(node.value.clone(), ttl))
+                Some(how.of(name(node)?, ttl))
             };
             return choices.iter().map(fault).collect();
         }

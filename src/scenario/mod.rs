@@ -30,7 +30,9 @@ pub use schema::schema;
 pub use settings::{Setting, Settings};
 pub use validate::{Surroundings, TopologyFacts, WorkerFacts};
 
-use crate::model::{Expectations, Fault, Fence, Gate, KeyTemplate, LoadPlan, LockOptions, OnLost};
+use crate::model::{
+    Expectations, Fault, Fence, Gate, KeyTemplate, LoadPlan, LockOptions, Name, OnLost,
+};
 use crate::yaml::{self, InvalidFile};
 use sha2::{Digest, Sha256};
 use std::path::Path;
@@ -43,7 +45,7 @@ pub const CALM: Duration = Duration::from_secs(5);
 /// A scenario that passed validation.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    pub name: String,
+    pub name: Name,
     pub about: String,
     pub cases: Vec<Case>,
     /// The file as it was read, kept with the results.
@@ -55,7 +57,7 @@ pub struct Scenario {
 /// One way to run a scenario, and what has to come of it.
 #[derive(Clone, Debug)]
 pub struct Case {
-    pub name: String,
+    pub name: Name,
     pub fence: Fence,
     pub expect: Expectations,
     pub setup: Setup,
@@ -82,7 +84,7 @@ pub struct Setup {
 
 #[derive(Clone, Debug)]
 pub struct Worker {
-    pub name: String,
+    pub name: Name,
     pub key: String,
     pub lock: LockOptions,
     /// Where its lock lies at the server, if another library makes it.
@@ -129,10 +131,10 @@ pub enum Step {
         lasting: Option<Span>,
     },
     Resume {
-        node: String,
+        node: Name,
     },
     Thaw {
-        node: String,
+        node: Name,
     },
     /// Undoes everything that the entry of this name has brought about.
     Heal {
@@ -166,7 +168,7 @@ impl Scenario {
         let parsed = draft.and_then(|draft| {
             let cases = validate::validate(&draft, file, surroundings, &mut report);
             Some(Scenario {
-                name: draft.name?.value,
+                name: Name::new(draft.name?.value).ok()?,
                 about: draft.about?.value.trim().to_owned(),
                 cases: cases?,
                 text: text.to_owned(),

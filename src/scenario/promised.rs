@@ -15,7 +15,7 @@ impl Case {
             let Worker {
                 name, lock, ttl, ..
             } = worker;
-            (name.clone(), worker_plan(lock, *ttl, is_ours))
+            (name.to_string(), worker_plan(lock, *ttl, is_ours))
         });
         CasePlan {
             fence: Some(self.fence),
@@ -97,8 +97,8 @@ impl Step {
                     add(first.kind(), targets.collect());
                 }
             }
-            Step::Resume { node } => add(FaultKind::Resume, vec![node.clone()]),
-            Step::Thaw { node } => add(FaultKind::Thaw, vec![node.clone()]),
+            Step::Resume { node } => add(FaultKind::Resume, vec![node.to_string()]),
+            Step::Thaw { node } => add(FaultKind::Thaw, vec![node.to_string()]),
             Step::Together { steps } => steps.iter().for_each(|step| step.plan(times, planned)),
             Step::Heal { .. } | Step::Wait { .. } | Step::Await { .. } => {}
         }

@@ -2,7 +2,7 @@
 //! caller owns the clock and carries them out.
 
 use super::{Entry, Repeat, Setup, Step, Trigger};
-use crate::model::Fault;
+use crate::model::{Fault, Name};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub struct Due {
 #[derive(Clone, Debug, PartialEq)]
 pub enum What {
     /// Open a worker's start gate.
-    Start { worker: String },
+    Start { worker: Name },
     /// Carry out an entry of the timeline.
     Act {
         name: Option<String>,
@@ -36,10 +36,10 @@ pub enum Act {
         lasting: Option<Duration>,
     },
     Resume {
-        node: String,
+        node: Name,
     },
     Thaw {
-        node: String,
+        node: Name,
     },
     Heal {
         entry: String,

@@ -1,7 +1,7 @@
 //! Single values as people write them: durations, names, choices, counts.
 
 use super::{Span, Trigger};
-use crate::model::{CountRange, DurationRange, parse_count, parse_duration};
+use crate::model::{CountRange, DurationRange, Name, parse_count, parse_duration};
 use crate::yaml::{At, Node, Report};
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -237,12 +237,9 @@ pub fn choice<T: Copy + Display>(
     }
 }
 
-/// Lower-case letters, digits and dashes: what a container, a host name and a
-/// folder all take.
+/// A name that others are made of: copies of a worker have a number behind it.
 pub fn is_plain_name(text: &str) -> bool {
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-    (1..=40).contains(&text.len())
-        && text.chars().all(allowed)
+    text.len() <= 40
         && text.starts_with(|c: char| c.is_ascii_lowercase())
-        && !text.ends_with('-')
+        && Name::new(text).is_ok()
 }

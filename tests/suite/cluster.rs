@@ -6,6 +6,7 @@ mod network;
 mod packets;
 mod process;
 
+use crate::support::named;
 use fencepost::cluster::topology::Port;
 use fencepost::cluster::{Cluster, Helper, NodeSpec, Shared};
 use std::collections::BTreeMap;
@@ -22,7 +23,7 @@ const LONG: Duration = Duration::from_secs(10);
 /// A node that runs a script.
 fn script(name: &str, script: &str) -> NodeSpec {
     NodeSpec {
-        name: name.to_owned(),
+        name: named(name),
         image: IMAGE.to_owned(),
         command: ["sh", "-c", script].map(str::to_owned).into(),
         environment: BTreeMap::new(),
@@ -50,10 +51,10 @@ fn redis(name: &str) -> NodeSpec {
 
 fn helper(name: &str, beside: &str, shares: Shared, script: &str) -> Helper {
     Helper {
-        name: name.to_owned(),
+        name: named(name),
         image: IMAGE.to_owned(),
         command: ["bash", "-c", script].map(str::to_owned).into(),
-        beside: beside.to_owned(),
+        beside: named(beside),
         shares,
     }
 }

@@ -45,7 +45,7 @@ fn plain_compose_finds_the_same_services_in_every_topology() {
         let arguments = ["-f", &file, "--profile", "workers", "config", "--services"];
         let theirs = said(call(program, &arguments));
         let theirs: BTreeSet<&str> = theirs.lines().collect();
-        let ours: BTreeSet<&str> = topology.services.keys().map(String::as_str).collect();
+        let ours: BTreeSet<&str> = topology.services.keys().map(|name| name.as_str()).collect();
         assert_eq!(ours, theirs, "{file}");
     }
 }

@@ -258,7 +258,7 @@ fn every_scenario_of_faults_has_a_reviewed_baseline() {
         let baseline = project().join("results/baseline").join(&name);
         let result = json(&baseline.join("result.json"));
         assert_eq!(verdict(&result), "as_expected", "{name}");
-        let cases = loaded(&name).cases.into_iter().map(|case| case.name);
+        let cases = loaded(&name).cases.into_iter().map(|case| case.name.into());
         let judged = result["stable"]["cases"].as_object().expect("cases");
         assert_eq!(
             judged.keys().cloned().collect::<BTreeSet<String>>(),

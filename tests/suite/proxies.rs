@@ -4,6 +4,7 @@ use crate::support::project;
 use fencepost::cluster::topology::Endpoint;
 use fencepost::cluster::{Topology, Way};
 use fencepost::fault::proxies;
+use fencepost::model::Name;
 use fencepost::toxiproxy::NewProxy;
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +19,7 @@ fn the_proxies_are_those_of_the_topologies() {
             (worker.name.as_str(), proxies(&ways(&reached)))
         });
         let services = topology.links();
-        let services = services.map(|(name, reached)| (name, proxies(&ways(reached))));
+        let services = services.map(|(name, reached)| (name.as_str(), proxies(&ways(reached))));
         let all: BTreeMap<&str, Vec<NewProxy>> = workers.chain(services).collect();
         let derived = serde_json::to_string_pretty(&all).unwrap() + "\n";
         let file = project().join(format!("toxiproxy/{name}.json"));
@@ -31,7 +32,7 @@ fn the_proxies_are_those_of_the_topologies() {
 }
 
 /// As containers see them.
-fn ways(reached: &[Endpoint]) -> Vec<(String, Way)> {
+fn ways(reached: &[Endpoint]) -> Vec<(Name, Way)> {
     let proxy = Ipv4Addr::UNSPECIFIED.into();
     let ways = reached.iter();
     ways.map(|server| (server.node.clone(), Way::by_name(server, proxy)))

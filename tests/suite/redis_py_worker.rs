@@ -57,7 +57,7 @@ async fn a_worker_in_python_speaks_the_protocol() {
     let mut orphan = start("orphan", &[("FENCEPOST_GATES", "start")]).await;
     told_until(&mut orphan, "at_gate").await;
     drop(orphan);
-    cluster.await_end("orphan").await.unwrap();
+    cluster.await_end(&named("orphan")).await.unwrap();
 
     let mut terminated = start("terminated", &[("FENCEPOST_GATES", "start")]).await;
     told_until(&mut terminated, "at_gate").await;
@@ -131,7 +131,7 @@ async fn plays_a_round(mut worker: Console) {
 }
 
 fn worker(template: &Service, name: &str, settings: &[(&str, &str)]) -> NodeSpec {
-    let mut node = template.node(name);
+    let mut node = template.node(&named(name));
     node.image = IMAGE.to_owned();
     for (setting, value) in settings {
         let (setting, value) = (setting.to_string(), value.to_string());

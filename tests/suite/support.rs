@@ -36,9 +36,14 @@ pub use stranger::stranger;
 pub use turn::{docker_alone, docker_shared, skip};
 pub use xml::{all, junit};
 
+use fencepost::model::Name;
 use std::path::PathBuf;
 
 pub const SCENARIO: &str = "pause-gt-ttl";
+
+pub fn named(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
 
 /// The project's folder.
 pub fn project() -> PathBuf {

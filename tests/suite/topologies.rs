@@ -42,16 +42,16 @@ async fn a_durable_redis_remembers_over_a_crash() {
     started("redis-durable", async |up| {
         let () = redis(&up.servers[0]).set("fence", 7).unwrap();
         let cluster = &up.cluster;
-        cluster.signal("redis", Signal::Kill).await.unwrap();
-        cluster.await_end("redis").await.unwrap();
+        cluster.signal(&named("redis"), Signal::Kill).await.unwrap();
+        cluster.await_end(&named("redis")).await.unwrap();
         let topology = Topology::load(&project().join("compose/redis-durable.yml")).unwrap();
-        let node = topology.services["redis"].node("redis");
+        let node = topology.services["redis"].node(&named("redis"));
         cluster.start(&node).await.unwrap();
         cluster
-            .await_said("redis", &node.ready.unwrap())
+            .await_said(&named("redis"), &node.ready.unwrap())
             .await
             .unwrap();
-        let address = cluster.address("redis", 6379).await.unwrap();
+        let address = cluster.address(&named("redis"), 6379).await.unwrap();
         let fence: u32 = redis(&address.to_string()).get("fence").unwrap();
         assert_eq!(fence, 7);
     })
@@ -66,7 +66,11 @@ async fn a_replica_is_ready_when_it_has_what_its_primary_has() {
         let wait = redis::cmd("WAIT").arg(1).arg(10_000).clone();
         let copies: u32 = wait.query(&mut primary).unwrap();
         assert_eq!(copies, 1, "it was not ready");
-        let replica = up.cluster.address("redis-replica", 6379).await.unwrap();
+        let replica = up
+            .cluster
+            .address(&named("redis-replica"), 6379)
+            .await
+            .unwrap();
         let mut replica = redis(&replica.to_string());
         let copied: String = replica.get("key").unwrap();
         assert_eq!(copied, "copied");
@@ -108,7 +112,7 @@ fn members_and_replicas_say_whom_they_connect_to() {
 fn every_proxy_is_started_from_one_service() {
     let file = project().join("toxiproxy/server.yml");
     let server = load_service(&file, "toxiproxy").unwrap();
-    let node = server.node("proxy-of-a");
+    let node = server.node(&named("proxy-of-a"));
     assert_eq!(node.ports[0].container, 8474);
     assert!(node.ready.is_some());
 }

@@ -145,8 +145,8 @@ fn counterpart(
         .stable
         .scenario
         .name;
-    match many.get(&name) {
-        Some(other) => Ok((name, other.clone())),
+    match many.get(name.as_str()) {
+        Some(other) => Ok((name.into(), other.clone())),
         None => {
             let (one, folder) = (one.display(), folder.display());
             let reason = format!("{one} is a run of {name}, and {folder} has none of that");

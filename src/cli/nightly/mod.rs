@@ -140,9 +140,10 @@ impl Loaded {
 
     /// Whether there is a file of that name, valid or not.
     fn knows(&self, name: &str) -> bool {
-        let scenarios = self.scenarios.iter().map(|scenario| &scenario.name);
+        let scenarios = self.scenarios.iter().map(|scenario| scenario.name.as_str());
         let invalid = self.invalid.iter().map(|(name, _)| name);
-        let mut all = scenarios.chain(&self.loads).chain(invalid);
+        let others = self.loads.iter().chain(invalid).map(String::as_str);
+        let mut all = scenarios.chain(others);
         all.any(|known| known == name)
     }
 }

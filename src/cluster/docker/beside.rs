@@ -8,7 +8,9 @@ use super::images;
 use super::labels::RunLabels;
 use super::target::Target;
 use crate::cluster::{ClusterError, Shared};
+use crate::model::Name;
 use crate::progress::Progress;
+use uuid::Uuid;
 
 /// A container as the engine knows it.
 #[derive(Clone, Debug)]
@@ -62,23 +64,23 @@ pub async fn run(
 ) -> Result<Helped, ClusterError> {
     let image = images::ensure_this_program(engine, progress).await?;
     let labels = RunLabels {
-        run: format!("helper-{}", uuid::Uuid::new_v4().simple()),
+        run: Name::of_id(Uuid::new_v4()).behind("helper"),
         keep: false,
     };
     let target = Target {
         engine: engine.clone(),
         container: format!("fencepost-{}", labels.run),
-        node: format!("a helper beside {}", beside.name),
+        node: labels.run.clone(),
         network: String::new(),
     };
     let blueprint = Blueprint {
         image,
         command: arguments,
-        labels: labels.for_node("helper"),
+        labels: labels.for_node(&labels.run),
         attached: false,
     };
     let body = helper::beside(Shared::Processes, &beside.id, blueprint.body());
-    let what = format!("run {}", target.node);
+    let what = format!("run a helper beside {}", beside.name);
     // Spawned, so that it goes on to its removal even if nobody waits any more.
     let work = tokio::spawn(async move {
         container::create(&target, body).await?;

@@ -63,7 +63,7 @@ pub fn on_network(
     let hosts = hosts.map(|(name, at)| format!("{name} {name}.link:{}", at.ip()));
     let endpoint = network::known_as(&node.name);
     ContainerCreateBody {
-        hostname: Some(node.name.clone()),
+        hostname: Some(node.name.to_string()),
         env: Some(environment.collect()),
         exposed_ports: Some(node.ports.iter().map(tcp).collect()),
         host_config: Some(HostConfig {

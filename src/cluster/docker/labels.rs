@@ -1,6 +1,7 @@
 //! What everything of ours is marked with at birth.
 
 use crate::cluster::Owner;
+use crate::model::Name;
 use std::collections::HashMap;
 
 pub const OWNER: &str = "fencepost.owner";
@@ -14,7 +15,7 @@ pub const IMAGE: &str = "fencepost.image";
 /// The labels of one case's containers and network.
 #[derive(Clone, Debug)]
 pub struct RunLabels {
-    pub run: String,
+    pub run: Name,
     pub keep: bool,
 }
 
@@ -22,7 +23,7 @@ impl RunLabels {
     pub fn for_network(&self) -> HashMap<String, String> {
         let mut labels = HashMap::from([
             (OWNER.to_owned(), Owner::current().to_label()),
-            (RUN.to_owned(), self.run.clone()),
+            (RUN.to_owned(), self.run.to_string()),
         ]);
         if self.keep {
             labels.insert(KEEP.to_owned(), "true".to_owned());
@@ -30,9 +31,9 @@ impl RunLabels {
         labels
     }
 
-    pub fn for_node(&self, node: &str) -> HashMap<String, String> {
+    pub fn for_node(&self, node: &Name) -> HashMap<String, String> {
         let mut labels = self.for_network();
-        labels.insert(NODE.to_owned(), node.to_owned());
+        labels.insert(NODE.to_owned(), node.to_string());
         labels
     }
 }

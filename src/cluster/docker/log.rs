@@ -70,7 +70,7 @@ impl Target {
         let log = self.printed().await.map(|printed| printed.all);
         let log = log.unwrap_or_else(|error| error.to_string());
         Err(ClusterError::NotReady {
-            node: self.node.clone(),
+            node: self.node.to_string(),
             reason,
             log: LastLines::of(&log).below(),
         })

@@ -27,6 +27,7 @@ use super::topology::{Endpoint, Port};
 use super::{
     Cluster, ClusterError, Console, Helper, NodeSpec, NodeState, Signal, ThreadState, Way,
 };
+use crate::model::Name;
 use async_trait::async_trait;
 use bollard::models::{ContainerCreateBody, NetworkCreateRequest};
 use std::net::{IpAddr, SocketAddr};
@@ -48,7 +49,7 @@ impl DockerCluster {
     pub async fn create(
         engine: &Engine,
         images: ImageIds,
-        run: &str,
+        run: &Name,
         keep: bool,
     ) -> Result<DockerCluster, ClusterError> {
         let cluster = DockerCluster::of_run(engine, images, run, keep);
@@ -68,15 +69,15 @@ impl DockerCluster {
     }
 
     /// The cluster of a run whose owner is gone.
-    pub fn adopt(engine: &Engine, images: ImageIds, run: &str) -> DockerCluster {
+    pub fn adopt(engine: &Engine, images: ImageIds, run: &Name) -> DockerCluster {
         DockerCluster::of_run(engine, images, run, false)
     }
 
-    fn of_run(engine: &Engine, images: ImageIds, run: &str, keep: bool) -> DockerCluster {
+    fn of_run(engine: &Engine, images: ImageIds, run: &Name, keep: bool) -> DockerCluster {
         DockerCluster {
             engine: engine.clone(),
             labels: RunLabels {
-                run: run.to_owned(),
+                run: run.clone(),
                 keep,
             },
             images,
@@ -88,16 +89,16 @@ impl DockerCluster {
         format!("fencepost-{}", self.labels.run)
     }
 
-    fn target(&self, node: &str) -> Target {
+    fn target(&self, node: &Name) -> Target {
         Target {
             engine: self.engine.clone(),
             container: format!("fencepost-{}-{node}", self.labels.run),
-            node: node.to_owned(),
+            node: node.clone(),
             network: self.network(),
         }
     }
 
-    fn blueprint(&self, name: &str, image: &str, command: &[String], attached: bool) -> Blueprint {
+    fn blueprint(&self, name: &Name, image: &str, command: &[String], attached: bool) -> Blueprint {
         let id = self.images.get(image);
         Blueprint {
             image: id.map_or(image, String::as_str).to_owned(),
@@ -171,7 +172,7 @@ impl Cluster for DockerCluster {
         self.start_container(&target, &node.ports).await
     }
 
-    async fn await_said(&self, node: &str, text: &str) -> Result<(), ClusterError> {
+    async fn await_said(&self, node: &Name, text: &str) -> Result<(), ClusterError> {
         self.target(node).await_said(text).await
     }
 
@@ -182,52 +183,52 @@ impl Cluster for DockerCluster {
         self.start_in_hands(&target, &node.ports).await
     }
 
-    async fn address(&self, node: &str, port: u16) -> Result<SocketAddr, ClusterError> {
+    async fn address(&self, node: &Name, port: u16) -> Result<SocketAddr, ClusterError> {
         self.target(node).address(port).await
     }
 
-    async fn signal(&self, node: &str, signal: Signal) -> Result<(), ClusterError> {
+    async fn signal(&self, node: &Name, signal: Signal) -> Result<(), ClusterError> {
         self.target(node).signal(signal).await
     }
 
-    async fn threads(&self, node: &str) -> Result<Vec<ThreadState>, ClusterError> {
+    async fn threads(&self, node: &Name) -> Result<Vec<ThreadState>, ClusterError> {
         self.target(node).threads().await
     }
 
-    async fn await_end(&self, node: &str) -> Result<(), ClusterError> {
+    async fn await_end(&self, node: &Name) -> Result<(), ClusterError> {
         self.target(node).await_end().await
     }
 
-    async fn state(&self, node: &str) -> Result<NodeState, ClusterError> {
+    async fn state(&self, node: &Name) -> Result<NodeState, ClusterError> {
         self.target(node).state().await
     }
 
-    async fn freeze(&self, node: &str) -> Result<(), ClusterError> {
+    async fn freeze(&self, node: &Name) -> Result<(), ClusterError> {
         self.target(node).freeze().await
     }
 
-    async fn thaw(&self, node: &str) -> Result<(), ClusterError> {
+    async fn thaw(&self, node: &Name) -> Result<(), ClusterError> {
         self.target(node).thaw().await
     }
 
-    async fn discard(&self, node: &str) -> Result<(), ClusterError> {
+    async fn discard(&self, node: &Name) -> Result<(), ClusterError> {
         self.target(node).discard().await
     }
 
-    async fn disconnect(&self, node: &str) -> Result<(), ClusterError> {
+    async fn disconnect(&self, node: &Name) -> Result<(), ClusterError> {
         self.target(node).disconnect().await
     }
 
-    async fn connect(&self, node: &str) -> Result<(), ClusterError> {
+    async fn connect(&self, node: &Name) -> Result<(), ClusterError> {
         self.target(node).connect().await
     }
 
-    async fn way(&self, proxy: &str, server: &Endpoint) -> Result<Way, ClusterError> {
+    async fn way(&self, proxy: &Name, server: &Endpoint) -> Result<Way, ClusterError> {
         let proxy = self.target(proxy).inner_address().await?;
         Ok(Way::by_name(server, proxy))
     }
 
-    async fn inner_address(&self, node: &str) -> Result<IpAddr, ClusterError> {
+    async fn inner_address(&self, node: &Name) -> Result<IpAddr, ClusterError> {
         self.target(node).inner_address().await
     }
 
@@ -254,7 +255,7 @@ impl Cluster for DockerCluster {
         .await
     }
 
-    async fn logs(&self, node: &str) -> Result<String, ClusterError> {
+    async fn logs(&self, node: &Name) -> Result<String, ClusterError> {
         Ok(self.target(node).printed().await?.all)
     }
 

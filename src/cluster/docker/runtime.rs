@@ -2,6 +2,7 @@ use super::images::{self, ImageIds};
 use super::sweep;
 use super::{DockerCluster, Engine};
 use crate::cluster::{Cluster, ClusterError, Image, Leftovers, Runtime, Swept};
+use crate::model::Name;
 use crate::progress::Progress;
 use async_trait::async_trait;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,7 +24,7 @@ impl DockerRuntime {
     }
 
     /// Every run of which there is anything, alive or not.
-    pub async fn runs(&self) -> Result<BTreeSet<String>, ClusterError> {
+    pub async fn runs(&self) -> Result<BTreeSet<Name>, ClusterError> {
         sweep::runs(&self.engine).await
     }
 
@@ -62,12 +63,12 @@ impl Runtime for DockerRuntime {
         Ok(ids)
     }
 
-    async fn create(&self, run: &str, keep: bool) -> Result<Arc<dyn Cluster>, ClusterError> {
+    async fn create(&self, run: &Name, keep: bool) -> Result<Arc<dyn Cluster>, ClusterError> {
         let cluster = DockerCluster::create(&self.engine, self.images(), run, keep).await?;
         Ok(Arc::new(cluster))
     }
 
-    async fn adopt(&self, run: &str) -> Result<Arc<dyn Cluster>, ClusterError> {
+    async fn adopt(&self, run: &Name) -> Result<Arc<dyn Cluster>, ClusterError> {
         Ok(Arc::new(DockerCluster::adopt(
             &self.engine,
             self.images(),

@@ -5,6 +5,7 @@ use super::engine::{Engine, call, label_filter};
 use super::labels;
 use super::removal::{gone_is_fine, remove_container};
 use crate::cluster::{ClusterError, Leftovers, Owner, Swept};
+use crate::model::Name;
 use bollard::query_parameters::{
     ListContainersOptions, ListImagesOptions, ListNetworksOptions, RemoveImageOptions,
 };
@@ -23,7 +24,7 @@ struct Found {
 }
 
 /// Removes one run's containers and network, and makes sure that they are gone.
-pub async fn remove_run(engine: &Engine, run: &str) -> Result<(), ClusterError> {
+pub async fn remove_run(engine: &Engine, run: &Name) -> Result<(), ClusterError> {
     let filter = format!("{}={run}", labels::RUN);
     let everything = |_: &HashMap<String, String>| true;
     let found = find(engine, &filter, everything).await?;
@@ -40,11 +41,13 @@ pub async fn remove_run(engine: &Engine, run: &str) -> Result<(), ClusterError> 
 }
 
 /// Every run of which there is anything, alive or not.
-pub async fn runs(engine: &Engine) -> Result<BTreeSet<String>, ClusterError> {
+pub async fn runs(engine: &Engine) -> Result<BTreeSet<Name>, ClusterError> {
     let runs = Mutex::new(BTreeSet::new());
     find(engine, labels::RUN, |labels| {
-        if let (Some(run), Ok(mut runs)) = (labels.get(labels::RUN), runs.lock()) {
-            runs.insert(run.clone());
+        // What is called otherwise was not started by any of us.
+        let run = labels.get(labels::RUN).map(|run| Name::new(run.as_str()));
+        if let (Some(Ok(run)), Ok(mut runs)) = (run, runs.lock()) {
+            runs.insert(run);
         }
         false
     })

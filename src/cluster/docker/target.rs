@@ -1,5 +1,6 @@
 use super::engine::{Engine, call, is_not_found};
 use crate::cluster::ClusterError;
+use crate::model::Name;
 use bollard::Docker;
 use bollard::models::ContainerInspectResponse;
 
@@ -11,7 +12,7 @@ pub struct Target {
     /// What the engine calls it.
     pub container: String,
     /// What scenarios and messages call it.
-    pub node: String,
+    pub node: Name,
     /// The run's network.
     pub network: String,
 }

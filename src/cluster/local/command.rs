@@ -4,6 +4,7 @@
 
 use super::ports::Ports;
 use crate::cluster::NodeSpec;
+use crate::model::Name;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -15,13 +16,13 @@ const LOOPBACK: &str = "127.0.0.1";
 
 /// What a node finds around it.
 pub struct Here<'a> {
-    pub node: &'a str,
+    pub node: &'a Name,
     /// Stands in the place of the container's root.
     pub root: &'a Path,
     /// The names of all nodes.
-    pub known: &'a [String],
+    pub known: &'a [Name],
     /// Where names lead for this node, where it can be led at all.
-    pub hosts: &'a BTreeMap<String, SocketAddr>,
+    pub hosts: &'a BTreeMap<Name, SocketAddr>,
     pub is_led: bool,
     pub ports: &'a Ports,
 }
@@ -133,7 +134,7 @@ mod tests {
 
     struct Told {
         ports: Ports,
-        hosts: BTreeMap<String, SocketAddr>,
+        hosts: BTreeMap<Name, SocketAddr>,
         is_led: bool,
     }
 
@@ -142,7 +143,7 @@ mod tests {
             let led_to = SocketAddr::from(([127, 0, 0, 1], 9));
             Told {
                 ports: Ports::default(),
-                hosts: BTreeMap::from([("redis".to_owned(), led_to), ("e2".to_owned(), led_to)]),
+                hosts: BTreeMap::from([("redis".into(), led_to), ("e2".into(), led_to)]),
                 is_led,
             }
         }
@@ -153,9 +154,9 @@ mod tests {
 
         fn say(&self, command: &str, environment: &[(&str, &str)]) -> Said {
             let here = Here {
-                node: "e1",
+                node: &"e1".into(),
                 root: Path::new("/run/e1"),
-                known: &["e1", "e2"].map(str::to_owned),
+                known: &["e1", "e2"].map(Name::from),
                 hosts: &self.hosts,
                 is_led: self.is_led,
                 ports: &self.ports,

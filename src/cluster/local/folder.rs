@@ -2,6 +2,7 @@
 //! what it stored, what it said, and which process it is.
 
 use crate::cluster::Owner;
+use crate::model::Name;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
@@ -11,7 +12,6 @@ const OWNER: &str = "owner";
 const KEPT: &str = "kept";
 const LOG: &str = "log";
 const PID: &str = "pid";
-/// Below it nodes may be called whatever they like.
 const NODES: &str = "nodes";
 /// Stands in the place of a container's root.
 const ROOT: &str = "root";
@@ -22,7 +22,7 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    pub fn create(root: &Path, run: &str, keep: bool) -> io::Result<RunFolder> {
+    pub fn create(root: &Path, run: &Name, keep: bool) -> io::Result<RunFolder> {
         let folder = RunFolder::of(root, run);
         private_folder(&folder.path)?;
         fs::write(folder.path.join(OWNER), Owner::current().to_label())?;
@@ -32,7 +32,7 @@ impl RunFolder {
         Ok(folder)
     }
 
-    pub fn of(root: &Path, run: &str) -> RunFolder {
+    pub fn of(root: &Path, run: &Name) -> RunFolder {
         RunFolder {
             path: root.join(run),
         }
@@ -48,24 +48,24 @@ impl RunFolder {
     }
 
     /// The folder of a node, made where it is not there yet.
-    pub fn node(&self, name: &str) -> io::Result<NodeFolder> {
+    pub fn node(&self, name: &Name) -> io::Result<NodeFolder> {
         let node = self.place(name);
         private_folder(&node.root())?;
         Ok(node)
     }
 
-    pub fn remove_node(&self, name: &str) -> io::Result<()> {
+    pub fn remove_node(&self, name: &Name) -> io::Result<()> {
         gone_is_fine(fs::remove_dir_all(self.place(name).path))
     }
 
-    fn place(&self, name: &str) -> NodeFolder {
+    fn place(&self, name: &Name) -> NodeFolder {
         NodeFolder {
             path: self.path.join(NODES).join(name),
         }
     }
 
     /// Everything that a node said, in all its lives; nothing where it never did.
-    pub fn log(&self, name: &str) -> io::Result<String> {
+    pub fn log(&self, name: &Name) -> io::Result<String> {
         match fs::read(self.place(name).log()) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
@@ -134,19 +134,19 @@ mod tests {
     #[test]
     fn folders_are_private_and_nodes_may_be_called_anything() {
         let root = tempfile::tempdir().unwrap();
-        let run = RunFolder::create(root.path(), "r1", true).unwrap();
+        let run = RunFolder::create(root.path(), &"r1".into(), true).unwrap();
         for name in [OWNER, KEPT, NODES, LOG, PID] {
-            let node = run.node(name).unwrap();
+            let node = run.node(&name.into()).unwrap();
             fs::write(node.log(), name).unwrap();
             node.note_process(7, "42").unwrap();
-            assert_eq!(run.log(name).unwrap(), name);
+            assert_eq!(run.log(&name.into()).unwrap(), name);
             let mode = fs::metadata(node.root()).unwrap().permissions().mode();
             assert_eq!(mode & 0o777, 0o700, "{name}");
         }
         assert_eq!(run.owner(), Some(Owner::current()));
         assert_eq!(run.processes(), vec![(7, "42".to_owned()); 5]);
-        run.remove_node(LOG).unwrap();
-        assert_eq!(run.log(LOG).unwrap(), "");
+        run.remove_node(&LOG.into()).unwrap();
+        assert_eq!(run.log(&LOG.into()).unwrap(), "");
         run.remove().unwrap();
         run.remove().unwrap();
         assert!(!run.path.exists() && run.owner().is_none());

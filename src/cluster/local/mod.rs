@@ -19,6 +19,7 @@ use super::{
     Cluster, ClusterError, Console, Helper, LastLines, NodeSpec, NodeState, Shared, Signal,
     ThreadState, Way, proc_stat,
 };
+use crate::model::Name;
 use async_trait::async_trait;
 use command::{Here, said_here};
 use folder::RunFolder;
@@ -49,16 +50,16 @@ pub struct LocalCluster {
 
 /// Every node that was created, with its process once it was started.
 #[derive(Default)]
-struct Nodes(Mutex<BTreeMap<String, Option<Arc<Process>>>>);
+struct Nodes(Mutex<BTreeMap<Name, Option<Arc<Process>>>>);
 
 impl Nodes {
-    fn all(&self) -> MutexGuard<'_, BTreeMap<String, Option<Arc<Process>>>> {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<Name, Option<Arc<Process>>>> {
         self.0
             .lock()
             .unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn names(&self) -> Vec<String> {
+    fn names(&self) -> Vec<Name> {
         self.all().keys().cloned().collect()
     }
 }
@@ -74,7 +75,7 @@ impl LocalCluster {
         }
     }
 
-    fn process(&self, node: &str, what: &str) -> Result<Arc<Process>, ClusterError> {
+    fn process(&self, node: &Name, what: &str) -> Result<Arc<Process>, ClusterError> {
         match self.nodes.all().get(node) {
             Some(Some(process)) => Ok(Arc::clone(process)),
             Some(None) => Err(ClusterError::Failed {
@@ -87,7 +88,7 @@ impl LocalCluster {
         }
     }
 
-    fn port(&self, node: &str, port: u16) -> Result<SocketAddr, ClusterError> {
+    fn port(&self, node: &Name, port: u16) -> Result<SocketAddr, ClusterError> {
         let address = self.ports.of(node, port);
         address.map_err(failed(&format!("find a free port for {node}")))
     }
@@ -121,7 +122,7 @@ impl LocalCluster {
     }
 
     /// Ends a process, stopped or not, and waits for that.
-    async fn end(&self, node: &str, process: &Process) -> Result<(), ClusterError> {
+    async fn end(&self, node: &Name, process: &Process) -> Result<(), ClusterError> {
         process.signal(Signal::Continue);
         process.signal(Signal::Kill);
         await_end(node, process).await
@@ -155,7 +156,7 @@ impl Cluster for LocalCluster {
         self.launch(node, Life::Alone).await.map(drop)
     }
 
-    async fn await_said(&self, node: &str, text: &str) -> Result<(), ClusterError> {
+    async fn await_said(&self, node: &Name, text: &str) -> Result<(), ClusterError> {
         let process = self.process(node, "listen to")?;
         let said = process.log.await_said(text);
         let reason = match tokio::time::timeout(READY_DEADLINE, said).await {
@@ -168,7 +169,7 @@ impl Cluster for LocalCluster {
         };
         let log = self.logs(node).await.unwrap_or_default();
         Err(ClusterError::NotReady {
-            node: node.to_owned(),
+            node: node.to_string(),
             reason,
             log: LastLines::of(&log).below(),
         })
@@ -183,11 +184,11 @@ impl Cluster for LocalCluster {
         })
     }
 
-    async fn address(&self, node: &str, port: u16) -> Result<SocketAddr, ClusterError> {
+    async fn address(&self, node: &Name, port: u16) -> Result<SocketAddr, ClusterError> {
         self.port(node, port)
     }
 
-    async fn signal(&self, node: &str, signal: Signal) -> Result<(), ClusterError> {
+    async fn signal(&self, node: &Name, signal: Signal) -> Result<(), ClusterError> {
         let process = self.process(node, "signal")?;
         match process.signal(signal) {
             true => Ok(()),
@@ -198,17 +199,17 @@ impl Cluster for LocalCluster {
         }
     }
 
-    async fn threads(&self, node: &str) -> Result<Vec<ThreadState>, ClusterError> {
+    async fn threads(&self, node: &Name) -> Result<Vec<ThreadState>, ClusterError> {
         let process = self.process(node, "see the threads of")?;
         let all = process.all().into_iter();
         Ok(all.flat_map(proc_stat::threads).collect())
     }
 
-    async fn await_end(&self, node: &str) -> Result<(), ClusterError> {
+    async fn await_end(&self, node: &Name) -> Result<(), ClusterError> {
         await_end(node, &*self.process(node, "wait for the end of")?).await
     }
 
-    async fn state(&self, node: &str) -> Result<NodeState, ClusterError> {
+    async fn state(&self, node: &Name) -> Result<NodeState, ClusterError> {
         let process = match self.nodes.all().get(node) {
             Some(process) => process.clone(),
             None => {
@@ -234,7 +235,7 @@ impl Cluster for LocalCluster {
         })
     }
 
-    async fn discard(&self, node: &str) -> Result<(), ClusterError> {
+    async fn discard(&self, node: &Name) -> Result<(), ClusterError> {
         let process = self.nodes.all().get(node).cloned().flatten();
         if let Some(process) = process {
             self.end(node, &process).await?;
@@ -244,7 +245,7 @@ impl Cluster for LocalCluster {
         removed.map_err(failed(&format!("remove {node}")))
     }
 
-    async fn way(&self, proxy: &str, server: &Endpoint) -> Result<Way, ClusterError> {
+    async fn way(&self, proxy: &Name, server: &Endpoint) -> Result<Way, ClusterError> {
         let listens = self.port(proxy, server.port)?;
         Ok(Way::by_address(
             listens,
@@ -284,7 +285,7 @@ impl Cluster for LocalCluster {
         })
     }
 
-    async fn logs(&self, node: &str) -> Result<String, ClusterError> {
+    async fn logs(&self, node: &Name) -> Result<String, ClusterError> {
         let read = self.folder.log(node);
         read.map_err(failed(&format!("read the log of {node}")))
     }
@@ -307,7 +308,7 @@ impl Cluster for LocalCluster {
     }
 }
 
-async fn await_end(node: &str, process: &Process) -> Result<(), ClusterError> {
+async fn await_end(node: &Name, process: &Process) -> Result<(), ClusterError> {
     let ended = tokio::time::timeout(END_DEADLINE, process.await_end()).await;
     ended.map_err(|_| ClusterError::Deadline {
         what: format!("the end of {node}"),

@@ -259,7 +259,7 @@ mod tests {
             let path = folder.path().join("t.yml");
             std::fs::write(&path, text).unwrap();
             let service = crate::cluster::topology::load_service(&path, "redis").unwrap();
-            let reason = unstartable(&service.node("redis"));
+            let reason = unstartable(&service.node(&"redis".into()));
             assert_eq!(reason.is_none(), fine, "{command}: {reason:?}");
         }
     }

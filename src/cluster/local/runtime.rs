@@ -3,6 +3,7 @@ use super::folder::{RunFolder, private_folder};
 use super::programs::{Found, Program, Programs, unstartable};
 use super::{failed, sweep};
 use crate::cluster::{Cluster, ClusterError, Image, Leftovers, Need, Runtime, Swept};
+use crate::model::Name;
 use crate::progress::Progress;
 use async_trait::async_trait;
 use std::collections::BTreeMap;
@@ -91,7 +92,7 @@ impl Runtime for LocalRuntime {
         Ok(ids)
     }
 
-    async fn create(&self, run: &str, keep: bool) -> Result<Arc<dyn Cluster>, ClusterError> {
+    async fn create(&self, run: &Name, keep: bool) -> Result<Arc<dyn Cluster>, ClusterError> {
         let folder = RunFolder::create(&self.root, run, keep);
         let folder = folder.map_err(failed("make the folder of the run"))?;
         Ok(Arc::new(LocalCluster::new(folder, self.programs())))
@@ -99,7 +100,7 @@ impl Runtime for LocalRuntime {
 
     /// Nothing of a dead run is left to be healed: its processes died with it, and
     /// the sweep ends what did not.
-    async fn adopt(&self, run: &str) -> Result<Arc<dyn Cluster>, ClusterError> {
+    async fn adopt(&self, run: &Name) -> Result<Arc<dyn Cluster>, ClusterError> {
         let folder = RunFolder::of(&self.root, run);
         Ok(Arc::new(LocalCluster::new(folder, self.programs())))
     }

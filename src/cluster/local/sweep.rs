@@ -128,7 +128,7 @@ mod tests {
     }
 
     fn run_of_somebody_dead(root: &Path, name: &str) -> RunFolder {
-        let run = RunFolder::create(root, name, false).unwrap();
+        let run = RunFolder::create(root, &name.into(), false).unwrap();
         fs::write(run.path.join("owner"), dead_owner()).unwrap();
         run
     }
@@ -140,7 +140,7 @@ mod tests {
         let (mut left, mut strangers) = (sleeper(), sleeper());
         let started = proc_stat::start_time(left.id()).unwrap();
         let note = |node: &str, pid, started: &str| {
-            let folder = run.node(node).unwrap();
+            let folder = run.node(&node.into()).unwrap();
             folder.note_process(pid, started).unwrap();
         };
         note("a", left.id(), &started);
@@ -164,7 +164,7 @@ mod tests {
     fn what_a_script_has_started_is_ended_with_it() {
         let root = tempfile::tempdir().unwrap();
         let run = run_of_somebody_dead(root.path(), "r1");
-        let node = run.node("redis").unwrap();
+        let node = run.node(&"redis".into()).unwrap();
         let mut script = Command::new("sh");
         script.args(["-c", "sleep 1000; true"]).process_group(0);
         let mut script = script.current_dir(node.root()).spawn().unwrap();
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn after_another_boot_only_the_folder_goes() {
         let root = tempfile::tempdir().unwrap();
-        let run = RunFolder::create(root.path(), "r1", false).unwrap();
+        let run = RunFolder::create(root.path(), &"r1".into(), false).unwrap();
         let label = Owner::current().to_label();
         let mut parts: Vec<&str> = label.split('/').collect();
         parts[1] = "an earlier boot";
@@ -197,7 +197,7 @@ mod tests {
         // By chance the same pid, started at the same tick.
         let mut somebody = sleeper();
         let started = proc_stat::start_time(somebody.id()).unwrap();
-        let node = run.node("a").unwrap();
+        let node = run.node(&"a".into()).unwrap();
         node.note_process(somebody.id(), &started).unwrap();
         let swept = sweep(root.path(), Leftovers::OfDeadRuns);
         assert_eq!(swept.removed, [run.path.display().to_string()]);
@@ -209,10 +209,10 @@ mod tests {
     #[test]
     fn what_lives_or_is_kept_stays() {
         let root = tempfile::tempdir().unwrap();
-        let living = RunFolder::create(root.path(), "living", false).unwrap();
+        let living = RunFolder::create(root.path(), &"living".into(), false).unwrap();
         let unfinished = root.path().join("unfinished");
         fs::create_dir(&unfinished).unwrap();
-        let kept = RunFolder::create(root.path(), "kept", true).unwrap();
+        let kept = RunFolder::create(root.path(), &"kept".into(), true).unwrap();
         fs::write(kept.path.join("owner"), dead_owner()).unwrap();
         assert_eq!(sweep(root.path(), Leftovers::OfDeadRuns), Swept::default());
         let swept = sweep(root.path(), Leftovers::OfDeadRunsAndKept);

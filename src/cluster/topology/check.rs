@@ -2,6 +2,7 @@
 
 use super::read::{Draft, Drafts};
 use super::{ENDPOINTS, Endpoint, RESOURCE, Service, Topology, WORKER, WorkerTemplate};
+use crate::model::Name;
 use crate::yaml::{At, Node, Place, Report};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +16,7 @@ pub fn topology(drafts: Drafts, folder: &Path, report: &mut Report) -> Option<To
     };
     // In their order the one without a word of its own comes first.
     let templates = drafts.by_name.iter();
-    let templates: Vec<(&String, &Draft)> = templates
+    let templates: Vec<(&Name, &Draft)> = templates
         .filter(|(name, draft)| is_worker(name) && draft.service.template)
         .collect();
     if templates.first().is_none_or(|(name, _)| *name != WORKER) {
@@ -68,10 +69,10 @@ pub fn service(drafts: Drafts, name: &str, root: &Node, report: &mut Report) -> 
 }
 
 /// The services with their links to each other.
-fn resolved(drafts: Drafts, report: &mut Report) -> BTreeMap<String, Service> {
+fn resolved(drafts: Drafts, report: &mut Report) -> BTreeMap<Name, Service> {
     let started = drafts.by_name.iter();
     let started = started.filter(|(_, draft)| !draft.service.template);
-    let started: Vec<String> = started.map(|(name, _)| name.clone()).collect();
+    let started: Vec<Name> = started.map(|(name, _)| name.clone()).collect();
     let mut services = BTreeMap::new();
     for (name, draft) in drafts.by_name {
         let mut service = draft.service;
@@ -85,8 +86,8 @@ fn resolved(drafts: Drafts, report: &mut Report) -> BTreeMap<String, Service> {
             service.links = links.value;
         }
         let primary = draft.replica_of;
-        let primary = primary.filter(|primary| others.knows(primary.place, &primary.value, report));
-        service.replica_of = primary.map(|primary| primary.value);
+        service.replica_of =
+            primary.and_then(|primary| others.known(primary.place, &primary.value, report));
         services.insert(name, service);
     }
     services
@@ -94,8 +95,8 @@ fn resolved(drafts: Drafts, report: &mut Report) -> BTreeMap<String, Service> {
 
 /// The services that one of them may name in its labels.
 struct Others<'a> {
-    of: &'a str,
-    started: &'a [String],
+    of: &'a Name,
+    started: &'a [Name],
 }
 
 impl Others<'_> {
@@ -105,8 +106,10 @@ impl Others<'_> {
         let mut links = Vec::new();
         for part in text.value.split(',') {
             match endpoint(part) {
-                Some(link) if self.knows(text.place, &link.node, report) => links.push(link),
-                Some(_) => {}
+                Some(link) => {
+                    let known = self.known(text.place, &link.node, report);
+                    links.extend(known.map(|_| link));
+                }
                 None => report.add(
                     text.place,
                     format!("`{}` is no link; write SERVICE:PORT", part.trim()),
@@ -119,21 +122,20 @@ impl Others<'_> {
         }
     }
 
-    fn knows(&self, place: Place, name: &str, report: &mut Report) -> bool {
-        if name == self.of {
+    fn known(&self, place: Place, name: &str, report: &mut Report) -> Option<Name> {
+        if *self.of == *name {
             report.add(
                 place,
                 format!("`{name}` names itself; name another service"),
             );
-            return false;
+            return None;
         }
-        let others = self.started.iter().map(String::as_str);
-        let others: Vec<&str> = others.filter(|other| *other != self.of).collect();
-        let known = others.contains(&name);
-        if !known {
-            report.unknown(place, "service", name, others);
+        let mut others = self.started.iter().filter(|other| *other != self.of);
+        let known = others.clone().find(|other| **other == *name);
+        if known.is_none() {
+            report.unknown(place, "service", name, others.by_ref().map(Name::as_str));
         }
-        known
+        known.cloned()
     }
 }
 
@@ -177,7 +179,7 @@ fn endpoint(text: &str) -> Option<Endpoint> {
         .trim_end_matches('/');
     let (node, port) = text.split_once(':')?;
     Some(Endpoint {
-        node: node.to_owned(),
+        node: Name::new(node).ok()?,
         port: port.parse().ok().filter(|port| *port > 0)?,
     })
 }
@@ -199,7 +201,7 @@ fn check_ports(source: &str, reached: &[&At<Vec<Endpoint>>], report: &mut Report
 }
 
 /// Services are started in two waves at most; workers come with both.
-fn check_order(drafts: &BTreeMap<String, Draft>, report: &mut Report) {
+fn check_order(drafts: &BTreeMap<Name, Draft>, report: &mut Report) {
     let services = || drafts.iter().map(|(name, draft)| (name, &draft.service));
     let first = services().filter(|(_, service)| service.after.is_empty() && !service.template);
     let first: Vec<&str> = first.map(|(name, _)| name.as_str()).collect();

@@ -8,7 +8,7 @@ mod read;
 mod tests;
 
 use super::{Image, NodeSpec};
-use crate::model::Backend;
+use crate::model::{Backend, Name};
 use crate::yaml::{self, At, InvalidFile, Node, Report};
 use std::collections::BTreeMap;
 use std::io;
@@ -30,7 +30,7 @@ const RESOURCE: &str = "FENCEPOST_RESOURCE";
 pub struct Topology {
     /// The folder of the file: build contexts are relative to it.
     pub folder: PathBuf,
-    pub services: BTreeMap<String, Service>,
+    pub services: BTreeMap<Name, Service>,
     /// From the workers' FENCEPOST_RESOURCE.
     pub resource: Endpoint,
     /// The templates of workers, one for each kind of lock server; the one
@@ -41,7 +41,7 @@ pub struct Topology {
 /// What workers are started from.
 #[derive(Clone, Debug)]
 pub struct WorkerTemplate {
-    pub name: String,
+    pub name: Name,
     pub service: Service,
     /// From its FENCEPOST_BACKEND; None where it speaks a language of its own.
     pub backend: Option<Backend>,
@@ -52,7 +52,7 @@ pub struct WorkerTemplate {
 /// A service and its port on the cluster's network: `redis:6379`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Endpoint {
-    pub node: String,
+    pub node: Name,
     pub port: u16,
 }
 
@@ -71,7 +71,7 @@ pub struct Service {
     pub links: Vec<Endpoint>,
     /// From the label `fencepost.replica_of`: the service whose data it copies,
     /// and whose place it can take.
-    pub replica_of: Option<String>,
+    pub replica_of: Option<Name>,
     /// From `depends_on`: the services that are started first.
     pub after: Vec<At<String>>,
     /// In a profile: a template that is started only when asked for by name.
@@ -80,14 +80,14 @@ pub struct Service {
 
 impl Service {
     /// The node that this service, or a worker from this template, is started as.
-    pub fn node(&self, name: &str) -> NodeSpec {
+    pub fn node(&self, name: &Name) -> NodeSpec {
         let addressed = match self.template {
             true => vec![ENDPOINTS.to_owned(), RESOURCE.to_owned()],
             // What a run adds to it later holds none.
             false => self.environment.keys().cloned().collect(),
         };
         NodeSpec {
-            name: name.to_owned(),
+            name: name.clone(),
             image: self.image.name.clone(),
             command: self.command.clone(),
             environment: self.environment.clone(),
@@ -176,7 +176,7 @@ impl Topology {
     }
 
     /// The services that every scenario on this topology starts.
-    pub fn started(&self) -> impl Iterator<Item = (&String, &Service)> {
+    pub fn started(&self) -> impl Iterator<Item = (&Name, &Service)> {
         self.services.iter().filter(|(_, s)| !s.template)
     }
 
@@ -192,7 +192,7 @@ impl Topology {
     }
 
     /// Every replica with its primary.
-    pub fn replicas(&self) -> BTreeMap<String, String> {
+    pub fn replicas(&self) -> BTreeMap<Name, Name> {
         let started = self.started();
         let replicas = started.filter_map(|(name, service)| {
             let primary = service.replica_of.clone()?;
@@ -203,9 +203,9 @@ impl Topology {
 
     /// What the services connect to by themselves; those that connect to
     /// nobody are left out.
-    pub fn links(&self) -> impl Iterator<Item = (&str, &[Endpoint])> {
+    pub fn links(&self) -> impl Iterator<Item = (&Name, &[Endpoint])> {
         let linked = self.started().filter(|(_, s)| !s.links.is_empty());
-        linked.map(|(name, service)| (name.as_str(), service.links.as_slice()))
+        linked.map(|(name, service)| (name, service.links.as_slice()))
     }
 }
 

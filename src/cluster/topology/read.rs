@@ -3,6 +3,7 @@
 
 use super::{Port, Service};
 use crate::cluster::Image;
+use crate::model::Name;
 use crate::yaml::{At, Fields, Node, Place, Report, Value};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,7 +16,7 @@ const REPLICA_OF: &str = "fencepost.replica_of";
 pub struct Drafts {
     /// Where the services stand in the file.
     pub place: Place,
-    pub by_name: BTreeMap<String, Draft>,
+    pub by_name: BTreeMap<Name, Draft>,
 }
 
 /// A service, and the texts that name other services.
@@ -32,12 +33,18 @@ pub fn services(root: &Node, folder: &Path, report: &mut Report) -> Option<Draft
     fields.finish(report);
     let node = node?;
     let mut by_name = BTreeMap::new();
-    for (name, node) in node.map("the services by name", report)? {
-        if let Some(draft) = service(name, node, folder, report) {
-            by_name.insert(name.value.clone(), draft);
+    let mut all_named = true;
+    for (key, node) in node.map("the services by name", report)? {
+        let name = Name::new(key.value.as_str());
+        let name = name.map_err(|error| report.add(key.place, error.to_string()));
+        let draft = service(key, node, folder, report);
+        all_named &= name.is_ok();
+        if let (Ok(name), Some(draft)) = (name, draft) {
+            by_name.insert(name, draft);
         }
     }
-    Some(Drafts {
+    // Whoever names one of these is right, and would be told otherwise.
+    all_named.then_some(Drafts {
         place: node.place,
         by_name,
     })

@@ -32,7 +32,7 @@ fn a_service_is_read_with_what_the_harness_needs() {
     let started: Vec<_> = topology.started().map(|(name, _)| name.as_str()).collect();
     assert_eq!(started, ["redis", "store"]);
     // Of a worker's settings these are addresses, whatever the others look like.
-    let worker = topology.workers[0].service.node("a");
+    let worker = topology.workers[0].service.node(&"a".into());
     let addressed = ["FENCEPOST_ENDPOINTS", "FENCEPOST_RESOURCE"];
     assert_eq!(worker.addressed, addressed);
 }
@@ -51,8 +51,16 @@ fn a_service_comes_after_those_that_come_after_nobody() {
     let redis = "    image: x\n    ports: ['127.0.0.1::6379']\n    depends_on: ";
     let with = |names: &str| with_redis(&format!("{redis}{names}\n"));
     let topology = Topology::parse(Path::new("t.yml"), &with("[store]")).unwrap();
-    assert!(topology.services["redis"].node("redis").after_others);
-    assert!(!topology.services["store"].node("store").after_others);
+    assert!(
+        topology.services["redis"]
+            .node(&"redis".into())
+            .after_others
+    );
+    assert!(
+        !topology.services["store"]
+            .node(&"store".into())
+            .after_others
+    );
     for (names, complaint) in [
         (
             "[stor]",
@@ -100,11 +108,11 @@ fn services_say_whom_they_connect_to_and_whose_copy_they_are() {
     let text = with_label("fencepost.links: 'store:81', fencepost.replica_of: store");
     let topology = Topology::parse(Path::new("t.yml"), &text).unwrap();
     let to = |node: &str, port| Endpoint {
-        node: node.to_owned(),
+        node: node.into(),
         port,
     };
     let links: Vec<_> = topology.links().collect();
-    assert_eq!(links, [("redis", &[to("store", 81)][..])]);
+    assert_eq!(links, [(&Name::from("redis"), &[to("store", 81)][..])]);
     let replica_of = topology.services["redis"].replica_of.as_deref();
     assert_eq!(replica_of, Some("store"));
     assert_eq!(

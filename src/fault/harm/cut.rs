@@ -4,7 +4,7 @@ use super::super::links::Grip;
 use super::Harm;
 use super::expected::Expected;
 use super::probes::Probes;
-use crate::model::{Link, LinkEffect, LinkFault, ToxicEffect};
+use crate::model::{Link, LinkEffect, LinkFault, Name, ToxicEffect};
 use crate::toxiproxy::{Stream, Toxic, ToxicKind};
 use async_trait::async_trait;
 use futures_util::future::{join_all, try_join_all};
@@ -151,7 +151,7 @@ impl Harm for Cut {
     }
 
     fn debts(&self) -> Vec<Debt> {
-        let mut sources: Vec<String> = self.grips.iter().map(|g| g.link.from.clone()).collect();
+        let mut sources: Vec<Name> = self.grips.iter().map(|g| g.link.from.clone()).collect();
         sources.dedup();
         let debts = sources.into_iter().map(|source| Debt::Links { source });
         debts.collect()

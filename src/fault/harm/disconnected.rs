@@ -3,16 +3,17 @@ use super::super::journal::Debt;
 use super::Harm;
 use super::expected::Expected;
 use super::probes::Probes;
+use crate::model::Name;
 use async_trait::async_trait;
 
 /// Off the network, proven by probes over every link from and to the node.
 pub struct Disconnected {
-    node: String,
+    node: Name,
     probes: Probes,
 }
 
 impl Disconnected {
-    pub fn new(node: String) -> Disconnected {
+    pub fn new(node: Name) -> Disconnected {
         Disconnected {
             node,
             probes: Probes::default(),

@@ -2,11 +2,12 @@ use super::super::field::Field;
 use super::super::journal::Debt;
 use super::Harm;
 use super::process::state;
+use crate::model::Name;
 use async_trait::async_trait;
 
 /// The cgroup's freezer, proven when the engine says that it is shut.
 pub struct Frozen {
-    pub node: String,
+    pub node: Name,
 }
 
 #[async_trait]

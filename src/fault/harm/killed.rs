@@ -2,6 +2,7 @@ use super::super::field::Field;
 use super::Harm;
 use super::process::state;
 use super::restarted::{runs_anew, start_again};
+use crate::model::Name;
 use async_trait::async_trait;
 
 /// 128 and the number of SIGKILL.
@@ -9,12 +10,12 @@ const KILLED: i64 = 137;
 
 /// SIGKILL, proven when the process was seen to have ended by it.
 pub struct Killed {
-    node: String,
+    node: Name,
     started_at: String,
 }
 
 impl Killed {
-    pub fn new(node: String) -> Killed {
+    pub fn new(node: Name) -> Killed {
         let started_at = String::new();
         Killed { node, started_at }
     }

@@ -3,6 +3,7 @@ use super::super::journal::Debt;
 use super::Harm;
 use super::expected::Expected;
 use super::probes::Probes;
+use crate::model::Name;
 use async_trait::async_trait;
 
 /// So many rounds of probes are sent until a packet was lost.
@@ -12,13 +13,13 @@ const MOST_ROUNDS: usize = 100;
 /// harness do not. Proven by what the filter counted, and where all get lost
 /// by probes as well.
 pub struct Lossy {
-    node: String,
+    node: Name,
     percent: u8,
     probes: Probes,
 }
 
 impl Lossy {
-    pub fn new(node: String, percent: u8) -> Lossy {
+    pub fn new(node: Name, percent: u8) -> Lossy {
         Lossy {
             node,
             percent,

@@ -4,7 +4,7 @@ use super::super::field::Field;
 use super::super::probe::{Answer, Outcome, Question};
 use super::expected::Expected;
 use super::process::state;
-use crate::model::Link;
+use crate::model::{Link, Name};
 use futures_util::future::{join_all, try_join_all};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -64,7 +64,7 @@ impl Probes {
     }
 
     /// Over every link from and to a node.
-    pub async fn around(field: &Field, node: &str) -> Result<Probes, String> {
+    pub async fn around(field: &Field, node: &Name) -> Result<Probes, String> {
         let links = field.links()?.around(node);
         Probes::over(field, links.clone(), &links, &Expected::no_answer()).await
     }
@@ -158,9 +158,9 @@ impl Probes {
 /// Has the witnesses come that these links need.
 pub async fn prepare(field: &Field, cut: impl Iterator<Item = Link>) -> Result<(), String> {
     let cut: Vec<Link> = cut.collect();
-    let mut sources: BTreeSet<&str> = cut.iter().map(|link| link.from.as_str()).collect();
+    let mut sources: BTreeSet<&Name> = cut.iter().map(|link| &link.from).collect();
     let candidates = candidates(field, &cut)?;
-    sources.extend(candidates.first().map(|link| link.from.as_str()));
+    sources.extend(candidates.first().map(|link| &link.from));
     let called = sources.iter().map(|source| field.witnesses.call(source));
     try_join_all(called).await.map(drop)
 }
@@ -200,14 +200,11 @@ async fn find_control(field: &Field, cut: &[Link]) -> Result<Option<Link>, Strin
 
 /// From a source that has its witness already, if possible.
 fn candidates(field: &Field, cut: &[Link]) -> Result<Vec<Link>, String> {
-    let sources: BTreeSet<&str> = cut.iter().map(|link| link.from.as_str()).collect();
-    let nodes: BTreeSet<&str> = cut.iter().map(|link| link.to.as_str()).collect();
+    let sources: BTreeSet<&Name> = cut.iter().map(|link| &link.from).collect();
+    let nodes: BTreeSet<&Name> = cut.iter().map(|link| &link.to).collect();
     let all = field.links()?.all();
     let mut others: Vec<Link> = all.into_iter().filter(|link| !cut.contains(link)).collect();
-    others.sort_by_key(|link| {
-        let (from, to) = (link.from.as_str(), link.to.as_str());
-        (!sources.contains(from), nodes.contains(to))
-    });
+    others.sort_by_key(|link| (!sources.contains(&link.from), nodes.contains(&link.to)));
     Ok(others)
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::field::Field;
 use crate::cluster::{NodeState, Signal, ThreadState};
+use crate::model::Name;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -10,12 +11,12 @@ const PROOF_DEADLINE: Duration = Duration::from_secs(5);
 /// The state of a thread cannot be awaited, only looked at.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-pub async fn send(field: &Field, node: &str, signal: Signal) -> Result<(), String> {
+pub async fn send(field: &Field, node: &Name, signal: Signal) -> Result<(), String> {
     let sent = field.cluster.signal(node, signal).await;
     sent.map_err(|error| error.to_string())
 }
 
-pub async fn state(field: &Field, node: &str) -> Result<NodeState, String> {
+pub async fn state(field: &Field, node: &Name) -> Result<NodeState, String> {
     let state = field.cluster.state(node).await;
     state.map_err(|error| error.to_string())
 }
@@ -25,7 +26,7 @@ pub async fn state(field: &Field, node: &str) -> Result<NodeState, String> {
 /// container that ends in that very moment.
 pub async fn observe(
     field: &Field,
-    node: &str,
+    node: &Name,
     holds: impl Fn(&[ThreadState]) -> bool,
 ) -> Result<String, String> {
     let give_up_at = Instant::now() + PROOF_DEADLINE;

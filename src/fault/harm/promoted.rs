@@ -4,14 +4,14 @@ use super::super::readback::redis;
 use super::Harm;
 use super::probes::{ANSWER_MS, ask, living};
 use crate::cluster::topology::Endpoint;
-use crate::model::Link;
+use crate::model::{Link, Name};
 use async_trait::async_trait;
 use std::net::SocketAddr;
 
 /// A replica becomes a primary, and all links to its primary lead to it.
 /// Proven when it says so itself, and says so over every one of those links.
 pub struct Promoted {
-    node: String,
+    node: Name,
     links: Vec<Link>,
 }
 
@@ -64,7 +64,7 @@ impl Harm for Promoted {
 }
 
 impl Promoted {
-    pub fn new(node: String) -> Promoted {
+    pub fn new(node: Name) -> Promoted {
         let links = Vec::new();
         Promoted { node, links }
     }

@@ -3,26 +3,27 @@ use super::super::lock;
 use super::super::readback::redis;
 use super::Harm;
 use super::process::state;
+use crate::model::Name;
 use async_trait::async_trait;
 
 /// SIGKILL and a new start, proven by another start time and by what the server
 /// remembers: a Redis is given something to remember beforehand.
 pub struct Restarted {
-    node: String,
+    node: Name,
     keeps_data: bool,
     started_at: String,
 }
 
 impl Restarted {
-    pub fn with_data(node: String) -> Restarted {
+    pub fn with_data(node: Name) -> Restarted {
         Restarted::new(node, true)
     }
 
-    pub fn empty(node: String) -> Restarted {
+    pub fn empty(node: Name) -> Restarted {
         Restarted::new(node, false)
     }
 
-    fn new(node: String, keeps_data: bool) -> Restarted {
+    fn new(node: Name, keeps_data: bool) -> Restarted {
         Restarted {
             node,
             keeps_data,
@@ -90,17 +91,17 @@ impl Harm for Restarted {
 
 /// Gives a Redis something that it remembers, unless it loses its data.
 /// Servers of other kinds, and replicas, are not asked to remember anything.
-pub async fn give_memory(field: &Field, node: &str) -> Result<(), String> {
+pub async fn give_memory(field: &Field, node: &Name) -> Result<(), String> {
     if let Some((Server::Redis { .. }, address)) = field.server(node).await?
         && redis::is_primary(address).await?
     {
         redis::remember(address).await?;
-        lock(&field.remembering).insert(node.to_owned());
+        lock(&field.remembering).insert(node.clone());
     }
     Ok(())
 }
 
-async fn is_remembered(field: &Field, node: &str) -> Result<Option<bool>, String> {
+async fn is_remembered(field: &Field, node: &Name) -> Result<Option<bool>, String> {
     let was_given = lock(&field.remembering).contains(node);
     match (was_given, field.server(node).await?) {
         (true, Some((_, address))) => redis::remembers(address).await.map(Some),
@@ -108,13 +109,13 @@ async fn is_remembered(field: &Field, node: &str) -> Result<Option<bool>, String
     }
 }
 
-async fn create(field: &Field, node: &str) -> Result<(), String> {
+async fn create(field: &Field, node: &Name) -> Result<(), String> {
     let created = field.cluster.create_node(&field.service(node)?).await;
     created.map_err(|error| error.to_string())
 }
 
 /// Starts a service that has ended; returns when it is ready.
-pub async fn start_again(field: &Field, node: &str) -> Result<(), String> {
+pub async fn start_again(field: &Field, node: &Name) -> Result<(), String> {
     let service = field.service(node)?;
     let started = async {
         field.cluster.start(&service).await?;
@@ -130,7 +131,7 @@ pub async fn start_again(field: &Field, node: &str) -> Result<(), String> {
     started
 }
 
-pub async fn runs_anew(field: &Field, node: &str, before: &str) -> Result<String, String> {
+pub async fn runs_anew(field: &Field, node: &Name, before: &str) -> Result<String, String> {
     let state = state(field, node).await?;
     match state.running && state.started_at != before {
         true => Ok("it runs again, started anew".to_owned()),

@@ -6,7 +6,7 @@ use super::Harm;
 use super::process::state;
 use super::restarted::{runs_anew, start_again};
 use crate::clock::ClockShift;
-use crate::model::ClockName;
+use crate::model::{ClockName, Name};
 use async_trait::async_trait;
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const HOST_MAY_MOVE_NS: i64 = 50 * MS;
 /// A clock of a process that is off, or runs at another rate. Proven when the
 /// process itself says so, while the clock of the host has not moved.
 pub struct Skewed {
-    node: String,
+    node: Name,
     clock: ClockName,
     shift: Shift,
     before: Option<Before>,
@@ -38,15 +38,15 @@ struct Before {
 }
 
 impl Skewed {
-    pub fn by_offset(node: String, clock: ClockName, by_ms: i64) -> Skewed {
+    pub fn by_offset(node: Name, clock: ClockName, by_ms: i64) -> Skewed {
         Skewed::new(node, clock, Shift::ByMs(by_ms))
     }
 
-    pub fn by_rate(node: String, clock: ClockName, ppm: i64) -> Skewed {
+    pub fn by_rate(node: Name, clock: ClockName, ppm: i64) -> Skewed {
         Skewed::new(node, clock, Shift::ByPpm(ppm))
     }
 
-    fn new(node: String, clock: ClockName, shift: Shift) -> Skewed {
+    fn new(node: Name, clock: ClockName, shift: Shift) -> Skewed {
         Skewed {
             node,
             clock,
@@ -231,14 +231,14 @@ impl Harm for Skewed {
 }
 
 /// etcd does not survive its clock being put back: it is started again instead.
-pub fn heals_by_restart(field: &Field, node: &str, clock: ClockName) -> bool {
+pub fn heals_by_restart(field: &Field, node: &Name, clock: ClockName) -> bool {
     let server = field.servers.get(node);
     clock == ClockName::Monotonic && matches!(server, Some(Server::Etcd { .. }))
 }
 
 /// Kernel, architecture, permission, and whether the clock can be read back:
 /// found out without changing anything.
-pub async fn can_be_skewed(field: &Field, node: &str, clock: ClockName) -> Result<(), String> {
+pub async fn can_be_skewed(field: &Field, node: &Name, clock: ClockName) -> Result<(), String> {
     order(field.cluster.as_ref(), node, Order::Check).await?;
     let dial = Dial::of(field, node, clock).await?;
     dial.put_away().await;

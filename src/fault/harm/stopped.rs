@@ -3,11 +3,12 @@ use super::super::journal::Debt;
 use super::Harm;
 use super::process::{observe, send};
 use crate::cluster::Signal;
+use crate::model::Name;
 use async_trait::async_trait;
 
 /// SIGSTOP, proven when every thread of the target was seen in state T.
 pub struct Stopped {
-    pub node: String,
+    pub node: Name,
 }
 
 #[async_trait]
@@ -71,7 +72,7 @@ impl Harm for Stopped {
     }
 }
 
-async fn has_ended(field: &Field, node: &str) -> bool {
+async fn has_ended(field: &Field, node: &Name) -> bool {
     let ended = observe(field, node, |threads| threads.is_empty());
     ended.await.is_ok()
 }

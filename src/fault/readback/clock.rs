@@ -4,7 +4,7 @@
 use super::super::field::{Field, Server};
 use super::{etcd, http_date, redis};
 use crate::clock::raw_monotonic_ns;
-use crate::model::ClockName;
+use crate::model::{ClockName, Name};
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -23,7 +23,7 @@ pub enum Dial {
         at_ns: u64,
     },
     /// The worker's own report.
-    Worker { worker: String, clock: ClockName },
+    Worker { worker: Name, clock: ClockName },
 }
 
 /// Ahead by this much, give or take.
@@ -43,7 +43,7 @@ const MS: i64 = 1_000_000;
 const SECOND: i64 = 1_000 * MS;
 
 impl Dial {
-    pub async fn of(field: &Field, node: &str, clock: ClockName) -> Result<Dial, String> {
+    pub async fn of(field: &Field, node: &Name, clock: ClockName) -> Result<Dial, String> {
         match (field.server(node).await?, clock) {
             (None, clock) => Ok(Dial::Worker {
                 worker: node.to_owned(),
@@ -147,7 +147,7 @@ async fn time_of_redis(address: SocketAddr) -> Result<Ahead, String> {
     Ok(compared(theirs, before, after))
 }
 
-async fn report_of(field: &Field, worker: &str, clock: ClockName) -> Result<Ahead, String> {
+async fn report_of(field: &Field, worker: &Name, clock: ClockName) -> Result<Ahead, String> {
     let reading = field.worker_clocks.read(worker).await?;
     let raw_ns = reading.raw_ns as i64;
     Ok(Ahead {

@@ -1,4 +1,5 @@
 use super::{FaultKind, LinkFault, LinkScope};
+use crate::model::Name;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -8,43 +9,43 @@ use std::time::Duration;
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
     Pause {
-        node: String,
+        node: Name,
         /// It proves nothing unless it lasted longer than this.
         longer_than: Option<Duration>,
     },
     Freeze {
-        node: String,
+        node: Name,
         longer_than: Option<Duration>,
     },
     Kill {
-        node: String,
+        node: Name,
     },
     Restart {
-        node: String,
+        node: Name,
     },
     RestartEmpty {
-        node: String,
+        node: Name,
     },
     /// The replica that becomes the primary.
     Promote {
-        node: String,
+        node: Name,
     },
     Links(LinkFault),
     Disconnect {
-        node: String,
+        node: Name,
     },
     /// The share of packets that get lost, 1 to 100.
     Loss {
-        node: String,
+        node: Name,
         percent: u8,
     },
     Skew {
-        node: String,
+        node: Name,
         clock: ClockName,
         by_ms: i64,
     },
     Drift {
-        node: String,
+        node: Name,
         clock: ClockName,
         ppm: i64,
     },
@@ -96,7 +97,7 @@ impl Fault {
     }
 
     /// The node that it befalls; None for links between several.
-    pub fn node(&self) -> Option<&str> {
+    pub fn node(&self) -> Option<&Name> {
         match self {
             Fault::Pause { node, .. }
             | Fault::Freeze { node, .. }
@@ -119,7 +120,7 @@ impl Fault {
     pub fn target(&self) -> String {
         match self {
             Fault::Links(fault) => fault.scope.to_string(),
-            other => other.node().unwrap_or_default().to_owned(),
+            other => other.node().map(Name::to_string).unwrap_or_default(),
         }
     }
 
@@ -153,7 +154,7 @@ impl Fault {
     }
 
     /// The same for another node; a fault of links between several stays as it is.
-    pub fn at(&self, other: String) -> Fault {
+    pub fn at(&self, other: Name) -> Fault {
         let mut fault = self.clone();
         match &mut fault {
             Fault::Pause { node, .. }

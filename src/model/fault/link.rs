@@ -1,12 +1,13 @@
 use super::FaultKind;
+use crate::model::Name;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Who connects to whom: each link is a proxy of its own.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Link {
-    pub from: String,
-    pub to: String,
+    pub from: Name,
+    pub to: Name,
 }
 
 impl fmt::Display for Link {
@@ -40,7 +41,7 @@ pub enum LinkScope {
     /// All between nodes of different groups; nodes in no group keep theirs.
     Between(Vec<Vec<String>>),
     /// All from and to one node.
-    Around(String),
+    Around(Name),
     Matching(Vec<LinkPattern>),
 }
 
@@ -166,7 +167,7 @@ impl fmt::Display for LinkScope {
                 let groups: Vec<String> = groups.iter().map(|group| group.join(", ")).collect();
                 groups.join(" | ")
             }
-            LinkScope::Around(node) => node.clone(),
+            LinkScope::Around(node) => node.to_string(),
             LinkScope::Matching(patterns) => {
                 let patterns: Vec<String> = patterns.iter().map(ToString::to_string).collect();
                 patterns.join(", ")
@@ -254,8 +255,8 @@ mod tests {
     #[test]
     fn any_matches_every_name_on_its_side() {
         let link = Link {
-            from: "a".to_owned(),
-            to: "redis".to_owned(),
+            from: "a".into(),
+            to: "redis".into(),
         };
         for (text, fits) in [
             ("a -> any", true),

@@ -14,7 +14,7 @@ pub use verdict::{Standing, Verdict};
 
 use super::recorded::Recorded;
 use super::shown;
-use crate::model::Outcome;
+use crate::model::{Name, Outcome};
 use judged::case_findings;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -59,20 +59,20 @@ pub fn compare(old: &Recorded, new: &Recorded, ratio: f64) -> Result<Difference,
     let (before, after) = (&old.stable, &new.stable);
     if before.scenario.name != after.scenario.name {
         return Err(OtherScenario {
-            old: before.scenario.name.clone(),
-            new: after.scenario.name.clone(),
+            old: before.scenario.name.to_string(),
+            new: after.scenario.name.to_string(),
         });
     }
     let names = names(&[&before.cases, &after.cases]);
     let unfinished = before.unfinished.iter().chain(&after.unfinished);
-    let names: BTreeSet<&String> = names.into_iter().chain(unfinished).collect();
+    let names: BTreeSet<&Name> = names.into_iter().chain(unfinished).collect();
     let verdicts = names.iter().map(|case| Verdict::of(case, old, new));
     let verdicts: Vec<Verdict> = verdicts.collect();
     let mut findings = Vec::new();
     let mut measurements = Vec::new();
     for case in &names {
         case_findings(&mut findings, case, old, new);
-        let of = |run: &Recorded| run.measurements.get(*case).cloned();
+        let of = |run: &Recorded| run.measurements.get(case.as_str()).cloned();
         measurements.extend(measured::compare(case, of(old), of(new), ratio));
     }
     let environment = names_of(&old.environment, &new.environment);
@@ -81,7 +81,7 @@ pub fn compare(old: &Recorded, new: &Recorded, ratio: f64) -> Result<Difference,
         change(None, name, of(old), of(new))
     });
     Ok(Difference {
-        scenario: before.scenario.name.clone(),
+        scenario: before.scenario.name.to_string(),
         verdict_changed: verdicts.iter().any(Verdict::is_changed),
         conditions: conditions(old, new),
         verdicts,
@@ -185,7 +185,7 @@ fn names_of<'a, T>(
     names(&[old, new])
 }
 
-fn names<'a, T>(maps: &[&'a BTreeMap<String, T>]) -> BTreeSet<&'a String> {
+fn names<'a, K: Ord, T>(maps: &[&'a BTreeMap<K, T>]) -> BTreeSet<&'a K> {
     maps.iter().flat_map(|map| map.keys()).collect()
 }
 

@@ -84,7 +84,7 @@ fn another_verdict_a_case_less_and_one_that_did_not_finish_are_changes() {
         (Standing::AsExpected, Standing::Absent),
     ];
     assert_eq!(standings, expected);
-    new.unfinished = vec!["unfenced".to_owned()];
+    new.unfinished = vec!["unfenced".into()];
     let text = screen(&between(&old, &new), &PLAIN);
     for said in [
         "! fenced    as expected  not as expected",
@@ -99,7 +99,7 @@ fn another_verdict_a_case_less_and_one_that_did_not_finish_are_changes() {
 fn different_scenarios_are_not_comparable() {
     let old = plain(&[("fenced", Outcome::AsExpected)]);
     let mut new = plain(&[("fenced", Outcome::AsExpected)]);
-    new.scenario = "storm".to_owned();
+    new.scenario = "storm".into();
     let error = compare(&recorded(&old), &recorded(&new), 1.5).unwrap_err();
     let said = "these are runs of different scenarios, contention and storm";
     assert_eq!(error.to_string(), said);

@@ -14,7 +14,7 @@ pub use when::is_of_a_run;
 use super::diff;
 use super::mark::Mark;
 use super::recorded::Recorded;
-use crate::model::{LockOutcome, Outcome};
+use crate::model::{LockOutcome, Name, Outcome};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// All runs of one scenario that are still there.
@@ -67,14 +67,14 @@ impl Seen {
         Seen {
             verdict: stable.verdict,
             cases: cases
-                .map(|(name, case)| (name.clone(), case.verdict))
+                .map(|(name, case)| (name.to_string(), case.verdict))
                 .collect(),
             locks: stable
                 .cases
                 .iter()
-                .filter_map(|(name, case)| Some((name.clone(), case.lock?)))
+                .filter_map(|(name, case)| Some((name.to_string(), case.lock?)))
                 .collect(),
-            unfinished: stable.unfinished.iter().cloned().collect(),
+            unfinished: stable.unfinished.iter().map(Name::to_string).collect(),
             seed: stable.seed,
             with: stable.settings.iter().cloned().chain(mutant).collect(),
             numbers: numbers.collect(),

@@ -9,16 +9,13 @@ mod queue;
 mod scale;
 mod svg;
 
-use crate::model::{ArrivalRow, ContendStep, KeyspaceRecord, LoadRecord, RunRecord};
+use crate::model::{ArrivalRow, ContendStep, KeyspaceRecord, LoadRecord, Name, RunRecord};
 use picture::Picture;
 use std::collections::BTreeMap;
 
 /// File names and contents; none for a run without load. `arrivals` are those of
 /// each case, by its name.
-pub fn plots(
-    run: &RunRecord,
-    arrivals: &BTreeMap<String, Vec<ArrivalRow>>,
-) -> Vec<(String, String)> {
+pub fn plots(run: &RunRecord, arrivals: &BTreeMap<Name, Vec<ArrivalRow>>) -> Vec<(String, String)> {
     let loads = run.cases.iter();
     let loads: Vec<(&str, &LoadRecord)> = loads
         .filter_map(|case| Some((case.name.as_str(), case.notes.load.as_ref()?)))

@@ -4,7 +4,7 @@ use super::named;
 use super::panel::{Axis, Panel, Series, Stroke};
 use super::picture::Picture;
 use super::scale::Scale;
-use crate::model::{ArrivalRow, ContendStep};
+use crate::model::{ArrivalRow, ContendStep, Name};
 use std::collections::BTreeMap;
 
 /// More dots than this only make a larger file.
@@ -13,7 +13,7 @@ const MOST_DOTS: usize = 2_000;
 /// `None` where nothing was granted.
 pub fn order(
     cases: &[(&str, &[ContendStep])],
-    arrivals: &BTreeMap<String, Vec<ArrivalRow>>,
+    arrivals: &BTreeMap<Name, Vec<ArrivalRow>>,
 ) -> Option<Picture> {
     let panels = cases
         .iter()

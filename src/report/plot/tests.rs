@@ -1,26 +1,26 @@
 use super::plots;
-use crate::model::{ArrivalEnd, ArrivalRow, RunRecord};
+use crate::model::{ArrivalEnd, ArrivalRow, Name, RunRecord};
 use crate::report::made_up::{arrivals, case, contended, growth, keyspace, run};
 use std::collections::BTreeMap;
 
-fn everything() -> (RunRecord, BTreeMap<String, Vec<ArrivalRow>>) {
+fn everything() -> (RunRecord, BTreeMap<Name, Vec<ArrivalRow>>) {
     let steps = [50, 200, 1000];
     let run = run(vec![
         contended("spin", &steps, 9.0),
         contended("notify", &steps, 3.0),
-        contended("queue & <fair>", &steps, 1.0),
+        contended("queue-fair", &steps, 1.0),
         contended("etcd", &steps, 2.0),
         case("keys", Some(keyspace())),
         case("leases", Some(growth())),
-        case("no load", None),
+        case("no-load", None),
     ]);
     let orders = [
         ("spin", 900),
         ("notify", 200),
-        ("queue & <fair>", 0),
+        ("queue-fair", 0),
         ("etcd", 3),
     ];
-    let rows = orders.map(|(case, disorder)| (case.to_owned(), arrivals(1_000, 11_000, disorder)));
+    let rows = orders.map(|(case, disorder)| (case.into(), arrivals(1_000, 11_000, disorder)));
     (run, rows.into())
 }
 
@@ -135,7 +135,7 @@ fn names_axes_and_ticks_are_readable() {
     let all = drawn();
     let latency = &all["latency-vs-contenders.svg"];
     for words in [
-        "queue &amp; &lt;fair&gt;",
+        "queue-fair",
         ">contenders<",
         ">acquire latency (ms)<",
         ">p999<",
@@ -163,7 +163,7 @@ fn dots_are_thinned_and_only_grants_of_the_largest_step_are_dots() {
         let mut rows = arrivals(step, count, 0);
         rows[0].end = ArrivalEnd::TimedOut;
         rows[0].granted_ns = None;
-        let all = plots(&run, &BTreeMap::from([("queue".to_owned(), rows)]));
+        let all = plots(&run, &BTreeMap::from([("queue".into(), rows)]));
         let order = all.iter().find(|(name, _)| name.starts_with("arrival"));
         order.map(|(_, text)| text.matches("h0").count())
     };

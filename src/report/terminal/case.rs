@@ -28,7 +28,7 @@ impl CaseLines {
     pub fn new(case: &CaseResult, look: &Look) -> CaseLines {
         let (head, below) = head(case, look);
         CaseLines {
-            name: case.name.clone(),
+            name: case.name.to_string(),
             head,
             found: lines(&(below + &found(case, look))),
             story: lines(&story(case, look)),

@@ -12,6 +12,7 @@ use crate::model::{CaseResult, LockOutcome, Outcome, RunRecord};
 use case::CaseLines;
 pub use case::finding_words;
 use fit::{Fitted, fit};
+use std::borrow::Borrow;
 use std::path::Path;
 
 /// What one scenario says fits on one screen, with a line of `check` below it. The tables of a
@@ -98,7 +99,7 @@ pub fn line(run: &RunRecord, look: &Look) -> String {
 fn broken_locks(run: &RunRecord, look: &Look) -> String {
     let broken = run.cases.iter();
     let broken = broken.filter(|case| lock::outcome(case) == Some(LockOutcome::Broken));
-    let broken: Vec<String> = broken.map(|case| case.name.clone()).collect();
+    let broken: Vec<&str> = broken.map(|case| case.name.as_str()).collect();
     match broken.is_empty() {
         true => String::new(),
         false => {
@@ -170,7 +171,7 @@ fn left_out(shortened: &[String], run: &RunRecord, look: &Look) -> String {
     wrapped(&words, "", look.width)
 }
 
-fn some_of(names: &[String]) -> String {
+fn some_of(names: &[impl Borrow<str>]) -> String {
     let shown = names[..names.len().min(NAMES_SHOWN)].join(", ");
     match names.len().saturating_sub(NAMES_SHOWN) {
         0 => shown,

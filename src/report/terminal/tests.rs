@@ -223,7 +223,7 @@ fn what_a_lock_does_not_offer_is_told_calmly() {
 fn nothing_out_of_a_record_moves_a_cursor_or_makes_a_line() {
     let hostile = "x\u{1b}[2J\u{9b}31m\u{202e}\r\nforged: as expected";
     let owned = || hostile.to_owned();
-    let mut bad = told(hostile, Outcome::NotAsExpected, 1);
+    let mut bad = told("bad", Outcome::NotAsExpected, 1);
     bad.verdict.findings[0].what = owned();
     bad.verdict.findings[0].found = Found::Timed(owned());
     bad.verdict.doubts = vec![Doubt::new(
@@ -241,10 +241,8 @@ fn nothing_out_of_a_record_moves_a_cursor_or_makes_a_line() {
     story.steps[0].concrete = owned();
     let quoted = case_text(&bad);
     let mut run = run(vec![bad]);
-    run.scenario = owned();
     run.settings = vec![owned()];
     run.mutant = Some(owned());
-    run.unfinished = vec![owned()];
     run.folder = hostile.into();
     let all = Look {
         all: true,

@@ -1,5 +1,5 @@
 use super::cut;
-use crate::model::{ClockName, Fault, FaultKind, LinkEffect, LinkFault, LinkScope};
+use crate::model::{ClockName, Fault, FaultKind, LinkEffect, LinkFault, LinkScope, Name};
 use crate::scenario::values::{choice, duration, number, signed_duration};
 use crate::yaml::{At, Fields, Node, Report, Value};
 use std::time::Duration;
@@ -46,7 +46,7 @@ impl NodeFault {
         }
     }
 
-    pub fn of(&self, node: String, ttl: Duration) -> Fault {
+    pub fn of(&self, node: Name, ttl: Duration) -> Fault {
         let longer_than = self.longer_than().map(|at| match at.value {
             Bound::Ttl => ttl,
             Bound::Fixed(fixed) => fixed,

@@ -58,7 +58,7 @@ pub fn plan(scenario: &Scenario, services: impl Fn(&str) -> Vec<String>) -> Plan
         }
     }
     Plan {
-        scenario: scenario.name.clone(),
+        scenario: scenario.name.to_string(),
         about: scenario.about.clone(),
         groups,
     }
@@ -66,7 +66,7 @@ pub fn plan(scenario: &Scenario, services: impl Fn(&str) -> Vec<String>) -> Plan
 
 fn expected(case: &Case) -> Expected {
     Expected {
-        name: case.name.clone(),
+        name: case.name.to_string(),
         fence: case.setup.writes().then_some(case.fence),
         expects: expectation_words::of(&case.expect),
     }

@@ -1,9 +1,9 @@
 use super::*;
-use crate::model::ClockName;
+use crate::model::{ClockName, Name};
 
 #[test]
 fn faults_of_nodes_are_read_as_they_are_written() {
-    let node = || "redis".to_owned();
+    let node = || Name::from("redis");
     for (step, expected) in [
         ("kill: redis", Fault::Kill { node: node() }),
         ("restart: redis", Fault::Restart { node: node() }),
@@ -56,7 +56,7 @@ fn faults_of_nodes_are_read_as_they_are_written() {
     }
     let promoted = Step::Inject {
         choices: vec![Fault::Promote {
-            node: "redis-replica".to_owned(),
+            node: "redis-replica".into(),
         }],
         lasting: None,
     };
@@ -69,9 +69,7 @@ fn one_of_several_becomes_that_many_choices() {
         "redlock",
         "kill: { one_of: [redis-1, redis-2] }, for: 1s..3s",
     );
-    let kill = |node: &str| Fault::Kill {
-        node: node.to_owned(),
-    };
+    let kill = |node: &str| Fault::Kill { node: node.into() };
     let expected = Step::Inject {
         choices: vec![kill("redis-1"), kill("redis-2")],
         lasting: Some(Span {

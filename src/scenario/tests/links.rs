@@ -81,7 +81,7 @@ fn each_name_says_what_becomes_of_the_bytes() {
 
 #[test]
 fn a_cut_is_made_in_the_way_that_it_asks_for() {
-    let around = LinkScope::Around("redis-1".to_owned());
+    let around = LinkScope::Around("redis-1".into());
     for (by, effect) in [
         (
             "",

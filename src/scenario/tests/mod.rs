@@ -98,7 +98,7 @@ fn etcd() -> TopologyFacts {
 fn worker(backend: Backend, reaches: &[&str]) -> WorkerFacts {
     WorkerFacts {
         backend: Some(backend),
-        reaches: names(reaches),
+        reaches: reaches.iter().map(|&name| name.into()).collect(),
     }
 }
 
@@ -108,8 +108,8 @@ fn names(all: &[&str]) -> Vec<String> {
 
 fn link(from: &str, to: &str) -> Link {
     Link {
-        from: from.to_owned(),
-        to: to.to_owned(),
+        from: from.into(),
+        to: to.into(),
     }
 }
 

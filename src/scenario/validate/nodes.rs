@@ -1,7 +1,7 @@
 //! Who is who: workers, servers, the leader among them, and their links.
 
 use super::Check;
-use crate::model::{LEADER, Link};
+use crate::model::{LEADER, Link, Name};
 use crate::scenario::draft::DraftWorker;
 use crate::yaml::{At, Report};
 
@@ -91,16 +91,20 @@ impl Check<'_> {
     pub fn links(&self) -> Option<Vec<Link>> {
         let facts = self.facts?;
         let of_worker = |worker: &DraftWorker| {
-            let from = worker.name.value.clone();
+            // One that is no name has been complained about, too.
+            let from = Name::new(worker.name.value.as_str()).ok();
             let lock = worker.lock.as_ref().or(self.draft.lock.as_ref());
             let backend = lock.and_then(|lock| Some(lock.backend.as_ref()?.value));
             // One that could not be read has been complained about.
             let backend = backend.unwrap_or_default();
             let template = backend.choose(&facts.workers, |worker| worker.backend);
             let reaches = template.map(|worker| &worker.reaches);
-            reaches.into_iter().flatten().map(move |to| Link {
-                from: from.clone(),
-                to: to.clone(),
+            let reaches = reaches.into_iter().flatten();
+            reaches.filter_map(move |to| {
+                Some(Link {
+                    from: from.clone()?,
+                    to: to.clone(),
+                })
             })
         };
         let of_workers = self.draft.workers.iter().flat_map(of_worker);

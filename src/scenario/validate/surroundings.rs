@@ -1,4 +1,4 @@
-use crate::model::{Backend, Link, LockServers};
+use crate::model::{Backend, Link, LockServers, Name};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ pub struct WorkerFacts {
     /// language of its own.
     pub backend: Option<Backend>,
     /// The services that it connects to.
-    pub reaches: Vec<String>,
+    pub reaches: Vec<Name>,
 }
 
 impl WorkerFacts {

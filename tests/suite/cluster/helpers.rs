@@ -15,7 +15,11 @@ async fn a_helper_sees_what_its_node_sees_and_may_do_no_more_than_it_has_to() {
         let helper = helper("beside", "a", shares, script);
         cluster.run_helper(&helper).await.unwrap()
     };
-    let node = cluster.inner_address("a").await.unwrap().to_string();
+    let node = cluster
+        .inner_address(&named("a"))
+        .await
+        .unwrap()
+        .to_string();
     for shares in [Shared::Network, Shared::NetworkWithFilters] {
         let seen = run(shares, "hostname -I; hostname").await;
         assert_eq!(seen.split_whitespace().collect::<Vec<_>>(), [&node, "a"]);
@@ -40,7 +44,7 @@ async fn a_helper_sees_what_its_node_sees_and_may_do_no_more_than_it_has_to() {
     }
     assert_eq!(cluster.containers(), [cluster.container("a")]);
     // A frozen node does not hold up those beside it.
-    cluster.freeze("a").await.unwrap();
+    cluster.freeze(&named("a")).await.unwrap();
     run(Shared::Network, "true").await;
     run(Shared::Processes, "true").await;
     cluster.remove().await.unwrap();
@@ -62,8 +66,8 @@ async fn a_helper_that_fails_is_told_with_its_last_lines_and_leaves_nothing() {
         assert_eq!(cluster.containers(), [cluster.container("a")]);
     }
     // Beside a node that has ended there is nothing to see.
-    cluster.signal("a", Signal::Kill).await.unwrap();
-    cluster.await_end("a").await.unwrap();
+    cluster.signal(&named("a"), Signal::Kill).await.unwrap();
+    cluster.await_end(&named("a")).await.unwrap();
     seen_from(&*cluster, "a", "true").await.unwrap_err();
     let held = helper("held", "a", Shared::Processes, "cat");
     assert!(cluster.start_helper(&held).await.is_err());
@@ -84,10 +88,10 @@ async fn a_helper_in_our_hands_ends_with_them() {
     console.stdin.say("hello").await.unwrap();
     let hello = console.lines.recv().await;
     assert_eq!(hello, Some(ConsoleLine::Out("hello".to_owned())));
-    assert!(cluster.state("echo").await.unwrap().running);
+    assert!(cluster.state(&named("echo")).await.unwrap().running);
     drop(console);
-    cluster.await_end("echo").await.unwrap();
-    cluster.discard("echo").await.unwrap();
+    cluster.await_end(&named("echo")).await.unwrap();
+    cluster.discard(&named("echo")).await.unwrap();
     assert_eq!(cluster.containers(), [cluster.container("a")]);
     cluster.remove().await.unwrap();
 }

@@ -12,8 +12,8 @@ async fn names_can_lead_elsewhere_for_one_node() {
     bring_up(&*cluster, &redis("redis")).await;
     let mut misled = script("misled", "exec sleep 1000");
     misled.hosts = BTreeMap::from([
-        ("redis".to_owned(), "192.0.2.7:6379".parse().unwrap()),
-        ("nobody".to_owned(), "192.0.2.8:6379".parse().unwrap()),
+        (named("redis"), "192.0.2.7:6379".parse().unwrap()),
+        (named("nobody"), "192.0.2.8:6379".parse().unwrap()),
     ]);
     bring_up(&*cluster, &misled).await;
     bring_up(&*cluster, &script("plain", "exec sleep 1000")).await;
@@ -26,7 +26,11 @@ async fn names_can_lead_elsewhere_for_one_node() {
     assert_eq!(address_of("redis", "misled").await, "192.0.2.7");
     assert_eq!(address_of("nobody", "misled").await, "192.0.2.8");
     assert_eq!(address_of("nobody", "plain").await, "");
-    let inner = cluster.inner_address("redis").await.unwrap().to_string();
+    let inner = cluster
+        .inner_address(&named("redis"))
+        .await
+        .unwrap()
+        .to_string();
     assert_eq!(address_of("redis", "plain").await, inner);
     cluster.remove().await.unwrap();
 }
@@ -39,22 +43,22 @@ async fn a_node_off_the_network_lives_on_and_comes_back() {
     bring_up(&*cluster, &redis("redis")).await;
     bring_up(&*cluster, &script("b", "exec sleep 1000")).await;
     assert_eq!(seen_from(&*cluster, "b", ASK_REDIS).await.unwrap(), "PONG");
-    let before = cluster.address("redis", 6379).await.unwrap();
+    let before = cluster.address(&named("redis"), 6379).await.unwrap();
 
     for _ in 0..2 {
-        cluster.disconnect("redis").await.unwrap();
+        cluster.disconnect(&named("redis")).await.unwrap();
     }
     seen_from(&*cluster, "b", ASK_REDIS).await.unwrap_err();
     assert!(!answers(before, SHORT));
     let off = "it is not on the run's network";
     let gone = cluster
-        .address("redis", 6379)
+        .address(&named("redis"), 6379)
         .await
         .unwrap_err()
         .to_string();
     assert!(gone.contains(off), "{gone}");
     let gone = cluster
-        .inner_address("redis")
+        .inner_address(&named("redis"))
         .await
         .unwrap_err()
         .to_string();
@@ -63,38 +67,42 @@ async fn a_node_off_the_network_lives_on_and_comes_back() {
     assert_eq!(seen_from(&*cluster, "redis", inside).await.unwrap(), "PONG");
 
     for _ in 0..2 {
-        cluster.connect("redis").await.unwrap();
+        cluster.connect(&named("redis")).await.unwrap();
     }
     reachable(&cluster).await;
 
     // Also after another start, which it makes without a network.
-    cluster.disconnect("redis").await.unwrap();
-    cluster.signal("redis", Signal::Kill).await.unwrap();
-    cluster.await_end("redis").await.unwrap();
+    cluster.disconnect(&named("redis")).await.unwrap();
+    cluster.signal(&named("redis"), Signal::Kill).await.unwrap();
+    cluster.await_end(&named("redis")).await.unwrap();
     let gone = cluster
-        .address("redis", 6379)
+        .address(&named("redis"), 6379)
         .await
         .unwrap_err()
         .to_string();
     assert!(gone.contains("it is not running"), "{gone}");
     bring_back(&*cluster, &redis("redis")).await;
-    cluster.connect("redis").await.unwrap();
+    cluster.connect(&named("redis")).await.unwrap();
     reachable(&cluster).await;
 
     // And what is frozen can be taken off and put on.
-    cluster.freeze("redis").await.unwrap();
-    cluster.disconnect("redis").await.unwrap();
-    cluster.connect("redis").await.unwrap();
-    cluster.thaw("redis").await.unwrap();
+    cluster.freeze(&named("redis")).await.unwrap();
+    cluster.disconnect(&named("redis")).await.unwrap();
+    cluster.connect(&named("redis")).await.unwrap();
+    cluster.thaw(&named("redis")).await.unwrap();
     reachable(&cluster).await;
     cluster.remove().await.unwrap();
 }
 
 async fn reachable(cluster: &OwnCluster) {
     assert_eq!(seen_from(&**cluster, "b", ASK_REDIS).await.unwrap(), "PONG");
-    let address = cluster.address("redis", 6379).await.unwrap();
+    let address = cluster.address(&named("redis"), 6379).await.unwrap();
     assert!(answers(address, LONG));
-    let inner = cluster.inner_address("redis").await.unwrap().to_string();
+    let inner = cluster
+        .inner_address(&named("redis"))
+        .await
+        .unwrap()
+        .to_string();
     let named = seen_from(&**cluster, "b", "getent hosts redis").await;
     assert!(named.unwrap().starts_with(&inner));
 }

@@ -11,11 +11,11 @@ async fn a_state_tells_each_life_from_the_others() {
     let mut node = script("a", "");
     node.command = ["sleep", "1000"].map(str::to_owned).into();
     cluster.create_node(&node).await.unwrap();
-    let state = cluster.state("a").await.unwrap();
+    let state = cluster.state(&named("a")).await.unwrap();
     assert!(!state.running && state.exit_code.is_none(), "{state:?}");
 
     cluster.start(&node).await.unwrap();
-    let first = cluster.state("a").await.unwrap();
+    let first = cluster.state(&named("a")).await.unwrap();
     assert!(first.running && !first.frozen, "{first:?}");
     assert_eq!(first.exit_code, None);
     let own_root = nix::unistd::geteuid().is_root();
@@ -25,23 +25,23 @@ async fn a_state_tells_each_life_from_the_others() {
         assert_eq!(command, "sleep\x001000\x00");
     }
 
-    cluster.signal("a", Signal::Kill).await.unwrap();
-    cluster.await_end("a").await.unwrap();
-    let ended = cluster.state("a").await.unwrap();
+    cluster.signal(&named("a"), Signal::Kill).await.unwrap();
+    cluster.await_end(&named("a")).await.unwrap();
+    let ended = cluster.state(&named("a")).await.unwrap();
     assert!(!ended.running && ended.local_pid.is_none(), "{ended:?}");
     assert_eq!(ended.exit_code, Some(137));
 
     cluster.start(&node).await.unwrap();
-    let second = cluster.state("a").await.unwrap();
+    let second = cluster.state(&named("a")).await.unwrap();
     assert!(second.running && second.exit_code.is_none(), "{second:?}");
     assert_ne!(second.started_at, first.started_at);
 
-    cluster.discard("a").await.unwrap();
+    cluster.discard(&named("a")).await.unwrap();
     cluster
-        .await_end("a")
+        .await_end(&named("a"))
         .await
         .expect("what is gone has ended");
-    assert!(cluster.state("a").await.is_err());
+    assert!(cluster.state(&named("a")).await.is_err());
     cluster.remove().await.unwrap();
 }
 
@@ -54,10 +54,10 @@ async fn only_what_the_present_life_says_counts() {
     let mut node = script("slow", slow);
     node.ready = Some("is ready".to_owned());
     bring_up(&*cluster, &node).await;
-    cluster.signal("slow", Signal::Kill).await.unwrap();
-    cluster.await_end("slow").await.unwrap();
+    cluster.signal(&named("slow"), Signal::Kill).await.unwrap();
+    cluster.await_end(&named("slow")).await.unwrap();
     bring_back(&*cluster, &node).await;
-    let log = cluster.logs("slow").await.unwrap();
+    let log = cluster.logs(&named("slow")).await.unwrap();
     assert_eq!(log, "it is ready\nit is ready\n");
     cluster.remove().await.unwrap();
 }
@@ -73,12 +73,15 @@ async fn what_is_said_at_once_is_heard_in_every_life() {
     cluster.create_node(&node).await.unwrap();
     for life in 1..=8 {
         bring_back(&*cluster, &node).await;
-        let log = cluster.logs("quick").await.unwrap();
+        let log = cluster.logs(&named("quick")).await.unwrap();
         assert_eq!(log.lines().count(), life);
-        cluster.signal("quick", Signal::Kill).await.unwrap();
-        cluster.await_end("quick").await.unwrap();
+        cluster.signal(&named("quick"), Signal::Kill).await.unwrap();
+        cluster.await_end(&named("quick")).await.unwrap();
     }
-    let ended = cluster.await_said("quick", "quicker").await.unwrap_err();
+    let ended = cluster
+        .await_said(&named("quick"), "quicker")
+        .await
+        .unwrap_err();
     assert!(ended.to_string().contains("its process ended"), "{ended}");
     cluster.remove().await.unwrap();
 }
@@ -89,31 +92,34 @@ async fn a_frozen_node_stands_still_until_it_is_thawed() {
         return;
     };
     bring_up(&*cluster, &redis("redis")).await;
-    let address = cluster.address("redis", 6379).await.unwrap();
+    let address = cluster.address(&named("redis"), 6379).await.unwrap();
     for _ in 0..2 {
-        cluster.freeze("redis").await.unwrap();
+        cluster.freeze(&named("redis")).await.unwrap();
     }
-    let state = cluster.state("redis").await.unwrap();
+    let state = cluster.state(&named("redis")).await.unwrap();
     assert!(state.running && state.frozen, "{state:?}");
     assert!(!answers(address, SHORT));
     // A signal does not wake it.
-    cluster.signal("redis", Signal::Continue).await.unwrap();
+    cluster
+        .signal(&named("redis"), Signal::Continue)
+        .await
+        .unwrap();
     assert!(!answers(address, SHORT));
     for _ in 0..2 {
-        cluster.thaw("redis").await.unwrap();
+        cluster.thaw(&named("redis")).await.unwrap();
     }
     assert!(answers(address, LONG));
-    assert!(!cluster.state("redis").await.unwrap().frozen);
+    assert!(!cluster.state(&named("redis")).await.unwrap().frozen);
 
-    cluster.freeze("redis").await.unwrap();
-    cluster.signal("redis", Signal::Kill).await.unwrap();
-    cluster.await_end("redis").await.unwrap();
+    cluster.freeze(&named("redis")).await.unwrap();
+    cluster.signal(&named("redis"), Signal::Kill).await.unwrap();
+    cluster.await_end(&named("redis")).await.unwrap();
     cluster
-        .thaw("redis")
+        .thaw(&named("redis"))
         .await
         .expect("what has ended is not frozen");
-    assert!(cluster.freeze("redis").await.is_err());
-    assert!(cluster.thaw("nobody").await.is_err());
+    assert!(cluster.freeze(&named("redis")).await.is_err());
+    assert!(cluster.thaw(&named("nobody")).await.is_err());
     cluster.remove().await.unwrap();
 }
 
@@ -128,29 +134,29 @@ async fn what_is_discarded_comes_back_empty() {
     );
     let life = async |said: &str| {
         cluster.start(&node).await.unwrap();
-        cluster.await_said("a", "up").await.unwrap();
-        let log = cluster.logs("a").await.unwrap();
+        cluster.await_said(&named("a"), "up").await.unwrap();
+        let log = cluster.logs(&named("a")).await.unwrap();
         assert!(log.ends_with(said), "{log}");
     };
     cluster.create_node(&node).await.unwrap();
     life("No such file or directory\nup\n").await;
-    cluster.signal("a", Signal::Kill).await.unwrap();
-    cluster.await_end("a").await.unwrap();
+    cluster.signal(&named("a"), Signal::Kill).await.unwrap();
+    cluster.await_end(&named("a")).await.unwrap();
     life("kept\nup\n").await;
     for freezes in [false, true] {
         if freezes {
-            cluster.freeze("a").await.unwrap();
+            cluster.freeze(&named("a")).await.unwrap();
         }
         // Two at once: it is gone when either says so. And gone is fine.
         let discarded = async || {
-            cluster.discard("a").await.unwrap();
+            cluster.discard(&named("a")).await.unwrap();
             assert_eq!(cluster.containers(), [""; 0]);
         };
         tokio::join!(discarded(), discarded());
         discarded().await;
         cluster.create_node(&node).await.unwrap();
         life("No such file or directory\nup\n").await;
-        let log = cluster.logs("a").await.unwrap();
+        let log = cluster.logs(&named("a")).await.unwrap();
         assert!(!log.contains("kept"), "{log}");
     }
     cluster.remove().await.unwrap();
@@ -164,9 +170,9 @@ async fn a_run_with_frozen_nodes_is_removed() {
     for name in ["a", "b"] {
         bring_up(&*cluster, &script(name, "exec sleep 1000")).await;
     }
-    cluster.freeze("a").await.unwrap();
-    cluster.signal("b", Signal::Stop).await.unwrap();
-    cluster.freeze("b").await.unwrap();
+    cluster.freeze(&named("a")).await.unwrap();
+    cluster.signal(&named("b"), Signal::Stop).await.unwrap();
+    cluster.freeze(&named("b")).await.unwrap();
     cluster.remove().await.unwrap();
     assert_eq!(cluster.containers(), [""; 0]);
 }

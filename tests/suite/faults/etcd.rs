@@ -1,5 +1,6 @@
 use super::playground::{Hand, Playground};
 use super::redis::{from_to, links, toxic};
+use crate::support::named;
 use fencepost::model::{ClockName, Fault, FaultKind, LinkEffect, LinkScope, Streams, ToxicEffect};
 
 #[tokio::test]
@@ -29,7 +30,7 @@ fn faults() -> Vec<Fault> {
     vec![
         links(
             FaultKind::Isolate,
-            LinkScope::Around("leader".to_owned()),
+            LinkScope::Around(named("leader")),
             toxic(lost, Streams::Both),
         ),
         links(
@@ -43,17 +44,17 @@ fn faults() -> Vec<Fault> {
             toxic(lost, Streams::Data),
         ),
         Fault::Skew {
-            node: "etcd-2".to_owned(),
+            node: named("etcd-2"),
             clock: ClockName::Realtime,
             by_ms: 15_000,
         },
         Fault::Skew {
-            node: "leader".to_owned(),
+            node: named("leader"),
             clock: ClockName::Monotonic,
             by_ms: 15_000,
         },
         Fault::Restart {
-            node: "etcd-3".to_owned(),
+            node: named("etcd-3"),
         },
     ]
 }

@@ -6,7 +6,7 @@ use fencepost::cluster::topology::{self, Topology};
 use fencepost::cluster::{Console, NodeSpec, start_services};
 use fencepost::fault::journal::Journal;
 use fencepost::fault::{ClockReading, Field, Links, Nemesis, Reach, Server, WorkerClocks};
-use fencepost::model::{Fault, FaultKind, FaultRow, FaultStage};
+use fencepost::model::{Fault, FaultKind, FaultRow, FaultStage, Name};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -51,7 +51,7 @@ impl Playground {
         start_services(&*cluster, &services).await.unwrap();
         let mut consoles = Vec::new();
         for name in WORKERS {
-            let mut node = lead(topology.workers[0].service.node(name));
+            let mut node = lead(topology.workers[0].service.node(&named(name)));
             let waits = ("FENCEPOST_GATES".to_owned(), "start".to_owned());
             node.environment.extend([waits]);
             consoles.push(cluster.start_attached(&node).await.unwrap());
@@ -98,7 +98,10 @@ impl Playground {
         let seen = last(&rows);
         assert_eq!((seen.id, seen.stage), (injected.id, FaultStage::Observed));
         assert!(!seen.detail.is_empty(), "{shown}");
-        assert_eq!(seen.called(), fault.node().unwrap_or(&seen.target));
+        assert_eq!(
+            seen.called(),
+            fault.node().map_or(&*seen.target, Name::as_str)
+        );
         println!("{} of {}: {}", seen.fault, seen.target, seen.detail);
         nemesis.end(injected.id).await.expect(&shown);
         let end = last(&rows);
@@ -142,13 +145,13 @@ fn last(rows: &Rows) -> FaultRow {
 }
 
 fn reach(topology: &Topology) -> Reach {
-    let workers = WORKERS.map(|name| (name.to_owned(), topology.reached_by(&topology.workers[0])));
+    let workers = WORKERS.map(|name| (named(name), topology.reached_by(&topology.workers[0])));
     let services = topology.links();
-    let services = services.map(|(name, reached)| (name.to_owned(), reached.to_vec()));
+    let services = services.map(|(name, reached)| (name.clone(), reached.to_vec()));
     workers.into_iter().chain(services).collect()
 }
 
-fn servers(topology: &Topology) -> BTreeMap<String, Server> {
+fn servers(topology: &Topology) -> BTreeMap<Name, Server> {
     let mut servers = BTreeMap::new();
     for (name, service) in topology.started() {
         let Some(port) = service.ports.first().map(|port| port.container) else {
@@ -169,7 +172,7 @@ struct NobodysClocks;
 
 #[async_trait]
 impl WorkerClocks for NobodysClocks {
-    async fn read(&self, worker: &str) -> Result<ClockReading, String> {
+    async fn read(&self, worker: &Name) -> Result<ClockReading, String> {
         Err(format!("{worker} is not asked"))
     }
 }

@@ -1,4 +1,5 @@
 use super::playground::{Hand, Playground};
+use crate::support::named;
 use fencepost::model::{
     ClockName, Fault, FaultKind, LinkEffect, LinkFault, LinkPattern, LinkScope, Streams,
     ToxicEffect,
@@ -28,10 +29,10 @@ async fn no_fault_counts_that_was_only_asked_for() {
 
 /// All that a Redis and the links to it can meet with.
 fn faults() -> Vec<Fault> {
-    let node = REDIS.to_owned();
+    let node = named(REDIS);
     let longer_than = None;
     let skew = |clock, by_ms| Fault::Skew {
-        node: REDIS.to_owned(),
+        node: named(REDIS),
         clock,
         by_ms,
     };
@@ -45,19 +46,17 @@ fn faults() -> Vec<Fault> {
             longer_than,
         },
         Fault::Freeze {
-            node: "a".to_owned(),
+            node: named("a"),
             longer_than,
         },
         Fault::Disconnect { node: node.clone() },
-        Fault::Disconnect {
-            node: "a".to_owned(),
-        },
+        Fault::Disconnect { node: named("a") },
         loss(REDIS, 100),
         loss("a", 30),
         skew(ClockName::Realtime, 15_000),
         skew(ClockName::Realtime, -60_000),
         Fault::Skew {
-            node: "resource".to_owned(),
+            node: named("resource"),
             clock: ClockName::Realtime,
             by_ms: 5_000,
         },
@@ -69,7 +68,7 @@ fn faults() -> Vec<Fault> {
         Fault::Kill { node: node.clone() },
         Fault::Restart { node: node.clone() },
         Fault::Restart {
-            node: "resource".to_owned(),
+            node: named("resource"),
         },
         Fault::RestartEmpty { node },
     ];
@@ -103,7 +102,7 @@ fn link_faults() -> Vec<Fault> {
         ),
         links(
             FaultKind::Isolate,
-            LinkScope::Around(REDIS.to_owned()),
+            LinkScope::Around(named(REDIS)),
             LinkEffect::Refuse,
         ),
         links(FaultKind::Refuse, from_to("a", REDIS), LinkEffect::Refuse),
@@ -162,7 +161,7 @@ fn link_faults() -> Vec<Fault> {
 }
 
 fn loss(node: &str, percent: u8) -> Fault {
-    let node = node.to_owned();
+    let node = named(node);
     Fault::Loss { node, percent }
 }
 

@@ -1,5 +1,6 @@
 use super::playground::{Hand, Playground};
 use super::redis::{from_to, links, toxic};
+use crate::support::named;
 use fencepost::model::{Fault, FaultKind, Streams, ToxicEffect};
 
 #[tokio::test]
@@ -29,6 +30,6 @@ async fn a_promotion_that_was_only_asked_for_does_not_count() {
 }
 
 fn promote() -> Fault {
-    let node = "redis-replica".to_owned();
+    let node = named("redis-replica");
     Fault::Promote { node }
 }

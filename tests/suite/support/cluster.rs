@@ -1,15 +1,17 @@
 //! Clusters of a test's own, through the same door as a run's.
 
 use super::docker::{docker, docker_ok};
+use super::named;
 use super::turn::{Alone, docker_alone};
 use fencepost::cluster::docker::DockerRuntime;
 use fencepost::cluster::{Cluster, Runtime};
+use fencepost::model::Name;
 use std::ops::Deref;
 use std::sync::Arc;
 
 /// A cluster that is removed however its test ends, with Docker for it alone.
 pub struct OwnCluster {
-    pub run: String,
+    pub run: Name,
     cluster: Arc<dyn Cluster>,
     _turn: Alone,
 }
@@ -17,7 +19,7 @@ pub struct OwnCluster {
 /// None, and a line that says so, where there is no Docker to test with.
 pub async fn own_cluster(name: &str) -> Option<OwnCluster> {
     let turn = docker_alone()?;
-    let run = format!("test-{name}-{}", std::process::id());
+    let run = named(&format!("test-{name}-{}", std::process::id()));
     let runtime = DockerRuntime::connect().await.unwrap();
     let cluster = runtime.create(&run, false).await.unwrap();
     Some(OwnCluster {

@@ -114,7 +114,6 @@ fn nothing_out_of_a_result_is_markup_or_moves_a_cursor() {
     let hostile = "a\u{1b}[2J\u{202e}|<b>\n\n# x [y](http://z) `c`";
     let with = |settings: &str, what: &str| {
         let mut case = locked(Kept::Kept, true);
-        case.name = hostile.to_owned();
         case.judgement.last_writers.clear();
         case.verdict.findings.push(Finding {
             what: what.to_owned(),
@@ -124,7 +123,6 @@ fn nothing_out_of_a_result_is_markup_or_moves_a_cursor() {
             outcome: Outcome::AsExpected,
         });
         let mut run = run(vec![case]);
-        run.scenario = hostile.to_owned();
         run.settings = vec![settings.to_owned()];
         run.environment
             .insert(hostile.to_owned(), settings.to_owned());

@@ -13,7 +13,7 @@ mod tests;
 mod window;
 
 use super::document;
-use crate::model::{CaseRecord, Held, RunRecord};
+use crate::model::{CaseRecord, Held, Name, RunRecord};
 use crate::report::load;
 use crate::report::markup::{element, escaped};
 use base64::Engine;
@@ -28,7 +28,7 @@ pub struct RunPage<'a> {
     /// The scenario's file as it was run.
     pub scenario: &'a str,
     /// What can be drawn of each case, by its name.
-    pub evidence: &'a BTreeMap<String, CaseEvidence>,
+    pub evidence: &'a BTreeMap<Name, CaseEvidence>,
     /// File names and contents.
     pub plots: &'a [(String, String)],
     /// The run was for this case alone, though the scenario has others.

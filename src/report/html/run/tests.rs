@@ -1,6 +1,7 @@
 mod lock;
 
 use super::{CaseEvidence, RunPage, page};
+use crate::model::Name;
 use crate::model::*;
 use crate::report::made_up;
 use serde::de::DeserializeOwned;
@@ -89,7 +90,7 @@ fn case(evidence: &CaseEvidence) -> CaseResult {
     case
 }
 
-fn shown(run: &RunRecord, evidence: BTreeMap<String, CaseEvidence>) -> String {
+fn shown(run: &RunRecord, evidence: BTreeMap<Name, CaseEvidence>) -> String {
     page(&RunPage {
         run,
         about: "what it is about",
@@ -101,10 +102,10 @@ fn shown(run: &RunRecord, evidence: BTreeMap<String, CaseEvidence>) -> String {
     })
 }
 
-fn with_evidence() -> (RunRecord, BTreeMap<String, CaseEvidence>) {
+fn with_evidence() -> (RunRecord, BTreeMap<Name, CaseEvidence>) {
     let evidence = evidence();
     let run = made_up::run(vec![case(&evidence)]);
-    (run, BTreeMap::from([("unfenced".to_owned(), evidence)]))
+    (run, BTreeMap::from([("unfenced".into(), evidence)]))
 }
 
 #[test]
@@ -166,7 +167,7 @@ fn a_drawing_is_bounded_and_says_what_it_leaves_out() {
 }
 
 /// A moment that every drawing shows.
-fn evidence_at_ns(all: &BTreeMap<String, CaseEvidence>) -> u64 {
+fn evidence_at_ns(all: &BTreeMap<Name, CaseEvidence>) -> u64 {
     all["unfenced"].record.log.rows[0].at_ns
 }
 
@@ -174,14 +175,11 @@ fn evidence_at_ns(all: &BTreeMap<String, CaseEvidence>) -> u64 {
 fn no_name_becomes_markup() {
     let hostile = "\"><script>x</script>'&]]>\u{1b}[31m\u{9b}\u{202e}\u{2066}\u{2028}\n";
     let (mut run, mut all) = with_evidence();
-    run.scenario = hostile.to_owned();
     run.settings = vec![hostile.to_owned()];
     run.mutant = Some(hostile.to_owned());
-    run.unfinished = vec![hostile.to_owned()];
     run.environment
         .insert(hostile.to_owned(), hostile.to_owned());
     let case = &mut run.cases[0];
-    case.name = hostile.to_owned();
     case.verdict.doubts = vec![Doubt::new(DoubtReason::Gap, hostile)];
     case.verdict.findings.push(Finding {
         what: hostile.to_owned(),
@@ -260,7 +258,7 @@ fn no_name_becomes_markup() {
         (row.target, row.detail) = (hostile.to_owned(), hostile.to_owned());
     }
     evidence.record.resource = Some(hostile.to_owned());
-    let text = shown(&run, BTreeMap::from([(hostile.to_owned(), evidence)]));
+    let text = shown(&run, BTreeMap::from([("unfenced".into(), evidence)]));
     assert!(!text.contains("<script>x"), "escaped everywhere");
     assert_eq!(text.matches("<script>").count(), 1, "the page's own");
     let is_unseen = |c: char| {
@@ -276,7 +274,7 @@ fn what_keeps_a_verdict_from_being_certain_is_said() {
     let (mut run, all) = with_evidence();
     run.cases[0].verdict.outcome = Outcome::Inconclusive;
     run.cases[0].verdict.doubts = vec![Doubt::new(DoubtReason::Gap, "the pause was not proven")];
-    run.unfinished = vec!["fenced".to_owned()];
+    run.unfinished = vec!["fenced".into()];
     run.seed = None;
     let text = page(&RunPage {
         run: &run,
