@@ -35,9 +35,9 @@ bless *ARGS:
     cargo run --release -- bless {{ARGS}}
 
 # The same verdict, again and again: 20 runs of every scenario, or N; then the judge
-# before ten million histories of the oracle, and the locks with a million tokens and ten
-# thousand cancelled waits each.
-soak N="20": && soak-judge soak-locks
+# before ten million histories of the oracle, the locks with a million tokens and ten
+# thousand cancelled waits each, and 500 runs that are ended at random moments.
+soak N="20": && soak-judge soak-locks kill-campaign
     cargo run --release -- run --all --repeat {{N}}
 
 # The judge before ten million histories of the oracle, or N.
@@ -47,6 +47,10 @@ soak-judge N="10000000":
 # The tests of the lock library with the long counts.
 soak-locks:
     FENCEPOST_SOAK=1 cargo test --release --test suite -- --nocapture _lock::
+
+# Runs of every kind, ended at random moments: nothing of them is left. 500 times, or N.
+kill-campaign N="500":
+    FENCEPOST_KILLS={{N}} cargo test --release --test suite -- --nocapture kill_campaign::
 
 # How many log rows a second the judge reads, beside the floor.
 bench:

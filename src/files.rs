@@ -124,6 +124,11 @@ pub fn append_private(path: &Path) -> io::Result<File> {
 pub fn private_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(path)?;
+    is_private(path)
+}
+
+/// Whether a folder that is there is for this user alone to write.
+pub fn is_private(path: &Path) -> io::Result<()> {
     let about = fs::symlink_metadata(path)?;
     let denied = |why| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     if !about.is_dir() {

@@ -1,12 +1,11 @@
 use super::exit::{Exit, Failure};
 use super::format::{Printed, document};
 use super::output;
-use super::runtime::{Chosen, local, with_docker};
-use super::state;
-use crate::cluster::docker::sweep::remove_images;
-use crate::cluster::docker::{DockerRuntime, Engine};
-use crate::cluster::{ClusterError, Leftovers, Swept};
-use crate::fault::journal::heal_leftovers;
+use super::runtime::{Chosen, docker_there, local, with_docker};
+use super::state::State;
+use crate::cluster::docker::{Engine, images};
+use crate::cluster::{ClusterError, Leftovers};
+use crate::fault::journal::{Healed, heal_leftovers};
 use clap::Args;
 use serde::Serialize;
 use serde_json::json;
@@ -26,10 +25,12 @@ impl Clean {
             silent: self.printed.is_json(),
             ..Cleaned::default()
         };
+        let state = State::open()?;
         // What is local needs no Docker to be removed.
-        cleaned.add(local()?).await?;
+        cleaned.add(local(&state)?).await?;
         // What was done is told in any case, also where the rest cannot be done.
-        let trouble = self.in_docker(&mut cleaned).await.err();
+        let trouble = self.in_docker(&state, &mut cleaned).await.err();
+        let trouble = trouble.or_else(|| cleaned.left_behind());
         if cleaned.silent {
             let mut told = json!(cleaned);
             if let (Some(told), Some(failure)) = (told.as_object_mut(), &trouble) {
@@ -48,24 +49,24 @@ impl Clean {
         trouble.map_or(Ok(Exit::AsExpected), Err)
     }
 
-    async fn in_docker(&self, cleaned: &mut Cleaned) -> Result<(), Failure> {
-        match DockerRuntime::connect().await {
-            Err(error @ ClusterError::Unreachable { .. }) if !self.expects_docker() => {
+    async fn in_docker(&self, state: &State, cleaned: &mut Cleaned) -> Result<(), Failure> {
+        match docker_there(state).await {
+            Err(error @ ClusterError::Unreachable { .. }) if !self.expects_docker(state) => {
                 cleaned.docker = Some(error.to_string());
                 return Ok(());
             }
-            runtime => cleaned.add(with_docker(runtime?)).await?,
+            runtime => cleaned.add(with_docker(runtime?, state)).await?,
         }
         if self.images {
             let engine = Engine::connect().await?;
-            cleaned.removed(remove_images(&engine).await?)?;
+            cleaned.removed(images::remove_all(&engine).await?)?;
         }
         Ok(())
     }
 
     /// Where no run ever used Docker, there is nothing of ours in it.
-    fn expects_docker(&self) -> bool {
-        self.images || state::journals().is_dir()
+    fn expects_docker(&self, state: &State) -> bool {
+        self.images || state.journals().is_dir()
     }
 }
 
@@ -76,6 +77,7 @@ struct Cleaned {
     silent: bool,
     healed: Vec<String>,
     removed: Vec<String>,
+    /// What is left, and why.
     stuck: Vec<String>,
     /// Why Docker was not looked at, where it need not be.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -84,19 +86,37 @@ struct Cleaned {
 
 impl Cleaned {
     async fn add(&mut self, chosen: Chosen) -> Result<(), Failure> {
+        self.heal(&chosen).await?;
+        let swept = chosen.runtime.sweep(Leftovers::OfDeadRunsAndKept).await?;
+        self.stuck(swept.stuck);
+        self.removed(swept.removed)?;
+        // What could not be healed may have been removed, and then it owes nothing.
+        let unhealed = self.heal(&chosen).await?;
+        self.stuck(unhealed);
+        Ok(())
+    }
+
+    /// Returns why some could not be healed.
+    async fn heal(&mut self, chosen: &Chosen) -> Result<Vec<String>, Failure> {
         let Chosen { runtime, journals } = chosen;
-        let healed = heal_leftovers(&journals, runtime.as_ref()).await;
+        let Healed { healed, unhealed } = heal_leftovers(journals, runtime.as_ref()).await;
         for words in healed.iter().filter(|_| !self.silent) {
             output::line(words)?;
         }
         self.healed.extend(healed);
-        let Swept { removed, stuck } = runtime.sweep(Leftovers::OfDeadRunsAndKept).await?;
-        // Only the system itself can let go of these.
-        for why in &stuck {
+        Ok(unhealed)
+    }
+
+    fn stuck(&mut self, reasons: Vec<String>) {
+        for why in &reasons {
             output::complain(why);
         }
-        self.stuck.extend(stuck);
-        self.removed(removed)
+        self.stuck.extend(reasons);
+    }
+
+    fn left_behind(&self) -> Option<Failure> {
+        let message = "cannot remove everything: something is left, for the reasons above";
+        (!self.stuck.is_empty()).then(|| Failure::harness(message))
     }
 
     fn removed(&mut self, names: Vec<String>) -> Result<(), Failure> {

@@ -3,6 +3,7 @@ use super::format::{Printed, document};
 use super::home::Home;
 use super::output;
 use super::runtime::in_ci;
+use super::state::State;
 use crate::cluster::docker::{Engine, images};
 use crate::cluster::local::programs::Program;
 use crate::cluster::{ClusterError, Image, Topology, find_program};
@@ -22,7 +23,7 @@ enum Finding {
 }
 
 pub async fn execute(home: Result<Home, Failure>, printed: Printed) -> Result<Exit, Failure> {
-    let mut findings = vec![platform()];
+    let mut findings = vec![platform(), state_folder()];
     let mut servers = Vec::new();
     for program in Program::SERVERS {
         servers.push(for_local_runs(program).await);
@@ -81,6 +82,13 @@ fn platform() -> Finding {
         _ => Finding::Missing(format!(
             "{here}: the program packs itself into an image, and that takes Linux; run it in a Linux container or VM"
         )),
+    }
+}
+
+fn state_folder() -> Finding {
+    match State::open() {
+        Ok(state) => Finding::Good(format!("state folder {}", state.path().display())),
+        Err(failure) => Finding::Missing(failure.to_string()),
     }
 }
 

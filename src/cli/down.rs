@@ -1,5 +1,6 @@
 use super::exit::{Exit, Failure};
 use super::format::{Printed, document};
+use super::state::State;
 use super::{output, playground};
 use crate::cluster::ClusterError;
 use crate::cluster::docker::{Engine, sweep};
@@ -19,7 +20,7 @@ pub struct Down {
 
 impl Down {
     pub async fn execute(self) -> Result<Exit, Failure> {
-        let _turn = playground::turn()?;
+        let _turn = playground::turn(&State::open()?)?;
         let engine = Engine::connect().await?;
         let standing = sweep::runs(&engine).await?;
         let standing = standing.iter().filter_map(playground::topology_of);

@@ -1,6 +1,7 @@
 use super::exit::{Exit, Failure};
 use super::format::{Printed, document};
 use super::home::Home;
+use super::state::State;
 use super::{interrupt, output, progress};
 use crate::cluster::docker::{Engine, images};
 use crate::cluster::{Image, Topology};
@@ -15,8 +16,9 @@ pub async fn execute(home: Home, printed: Printed) -> Result<Exit, Failure> {
     let images = images.chain(&filters).chain([&proxy]);
     let interrupt = interrupt::listen()?;
     let progress = progress::for_this_output();
+    let lock = State::open()?.images_lock();
     let engine = Engine::connect().await?;
-    let made = images::ensure(&engine, images, &progress);
+    let made = images::ensure(&engine, images, &lock, &progress);
     let ids = tokio::select! {
         () = interrupt.cancelled() => return Err(RunError::Interrupted.into()),
         ids = made => ids?,

@@ -1,10 +1,11 @@
 //! Topologies that stand until somebody takes them down: what `up` and `down` share.
 
 use super::exit::{Exit, Failure};
-use super::state;
+use super::state::State;
+use crate::files;
 use crate::model::Name;
 use nix::fcntl::{Flock, FlockArg};
-use std::fs::{File, create_dir_all};
+use std::fs::File;
 
 /// A topology that is up is a run that is kept, and is called after it: so nobody
 /// sweeps it away, and there is one of each.
@@ -20,13 +21,10 @@ pub fn topology_of(run: &Name) -> Option<Name> {
 }
 
 /// One at a time: two that bring up the same would take each other down.
-pub fn turn() -> Result<Flock<File>, Failure> {
-    let path = state::playground_lock();
-    let failed = |error| Failure::harness(format!("cannot write {}: {error}", path.display()));
-    if let Some(folder) = path.parent() {
-        create_dir_all(folder).map_err(failed)?;
-    }
-    let file = File::create(&path).map_err(failed)?;
+pub fn turn(state: &State) -> Result<Flock<File>, Failure> {
+    let path = state.playground_lock();
+    let file = files::append_private(&path)
+        .map_err(|error| Failure::harness(format!("cannot write {}: {error}", path.display())))?;
     Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|_| {
         Failure::new(
             Exit::Unavailable,

@@ -1,7 +1,7 @@
 //! What a run runs on.
 
 use super::exit::{Exit, Failure};
-use super::state;
+use super::state::State;
 use crate::cluster::docker::DockerRuntime;
 use crate::cluster::local::LocalRuntime;
 use crate::cluster::{ClusterError, Runtime};
@@ -27,11 +27,12 @@ pub struct Chosen {
 
 impl Choice {
     pub async fn open(self, progress: &dyn Progress) -> Result<Chosen, Failure> {
+        let state = State::open()?;
         match self {
-            Choice::Docker => docker().await,
-            Choice::Local => local(),
-            Choice::Auto => match DockerRuntime::connect().await {
-                Ok(runtime) => Ok(with_docker(runtime)),
+            Choice::Docker => docker(&state).await,
+            Choice::Local => local(&state),
+            Choice::Auto => match docker_there(&state).await {
+                Ok(runtime) => Ok(with_docker(runtime, &state)),
                 Err(error @ ClusterError::Unreachable { .. }) if in_ci() => {
                     Err(Failure::new(Exit::Unavailable, error))
                 }
@@ -39,7 +40,7 @@ impl Choice {
                     progress.say(&format!(
                         "Docker does not answer at {host} ({reason}); running on local processes, as with --runtime local"
                     ));
-                    local()
+                    local(&state)
                 }
                 Err(error) => Err(error.into()),
             },
@@ -47,25 +48,25 @@ impl Choice {
     }
 }
 
-pub async fn docker() -> Result<Chosen, Failure> {
-    Ok(with_docker(DockerRuntime::connect().await?))
+pub async fn docker_there(state: &State) -> Result<DockerRuntime, ClusterError> {
+    DockerRuntime::connect(state.images_lock()).await
 }
 
-pub fn with_docker(runtime: DockerRuntime) -> Chosen {
+async fn docker(state: &State) -> Result<Chosen, Failure> {
+    Ok(with_docker(docker_there(state).await?, state))
+}
+
+pub fn with_docker(runtime: DockerRuntime, state: &State) -> Chosen {
     Chosen {
         runtime: Box::new(runtime),
-        journals: state::journals(),
+        journals: state.journals(),
     }
 }
 
-pub fn local() -> Result<Chosen, Failure> {
-    let runtime = LocalRuntime::new(&state::local_runs()).map_err(|error| {
-        let remedy = "set XDG_STATE_HOME to a folder that can be written to";
-        Failure::harness(format!("{error}\n{remedy}"))
-    })?;
+pub fn local(state: &State) -> Result<Chosen, Failure> {
     Ok(Chosen {
-        runtime: Box::new(runtime),
-        journals: state::local_journals(),
+        runtime: Box::new(LocalRuntime::new(&state.local_runs())?),
+        journals: state.local_journals(),
     })
 }
 

@@ -1,6 +1,8 @@
 use super::exit::{Exit, Failure};
 use super::format::{Printed, document};
 use super::home::Home;
+use super::runtime::docker_there;
+use super::state::State;
 use super::{interrupt, output, playground, progress};
 use crate::cluster::docker::DockerRuntime;
 use crate::cluster::{Cluster, Image, NodeSpec, Runtime, Topology, start_services};
@@ -60,11 +62,12 @@ impl Up {
             Failure::usage(format!("there is no topology `{name}` in {folder}; {hint}"))
         })?;
         let interrupt = interrupt::listen()?;
-        let _turn = playground::turn()?;
-        let runtime = DockerRuntime::connect().await?;
+        let state = State::open()?;
+        let _turn = playground::turn(&state)?;
+        let runtime = docker_there(&state).await?;
         let was_up = self.is_up(topology, &runtime).await?;
         let cluster = match was_up {
-            true => runtime.adopt(&self.run()).await?,
+            true => runtime.of_run(&self.run()),
             false => self.start(topology, &runtime, &interrupt).await?,
         };
         let standing = self.standing(topology, cluster.as_ref(), was_up).await?;
@@ -84,7 +87,7 @@ impl Up {
         if !runtime.runs().await?.contains(&self.run()) {
             return Ok(false);
         }
-        let cluster = runtime.adopt(&self.run()).await?;
+        let cluster = runtime.of_run(&self.run());
         for (node, _) in topology.started() {
             let runs = cluster.state(node).await.is_ok_and(|state| state.running);
             if !runs {

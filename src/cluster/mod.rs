@@ -127,7 +127,8 @@ pub trait Runtime: Send + Sync {
     ) -> Result<BTreeMap<String, String>, ClusterError>;
     /// An empty cluster for one case.
     async fn create(&self, run: &Name, keep: bool) -> Result<Arc<dyn Cluster>, ClusterError>;
-    /// The cluster of a run that somebody else made, to heal what is left of it.
+    /// The cluster of a run whose owner is dead, to heal what is left of it. What does
+    /// not belong to that run, or to an owner that may live, is refused.
     async fn adopt(&self, run: &Name) -> Result<Arc<dyn Cluster>, ClusterError>;
     /// Removes what dead runs left behind.
     async fn sweep(&self, which: Leftovers) -> Result<Swept, ClusterError>;
@@ -150,8 +151,7 @@ pub enum Leftovers {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Swept {
     pub removed: Vec<String>,
-    /// Networks that the engine does not let go of, and why: no later run is
-    /// held up by them.
+    /// What cannot be removed, and why: no later run is held up by it.
     pub stuck: Vec<String>,
 }
 

@@ -1,6 +1,6 @@
 //! Whose container is this, and is that run still alive?
 
-use super::proc_stat::start_time;
+use super::proc_stat::{has_ended, start_time};
 use std::fs;
 
 /// The identity of one running harness process, written on everything it
@@ -56,33 +56,36 @@ impl Owner {
     /// Whether a pid that it noted can mean the same process to us: after another
     /// boot, or in another pid namespace, it is anybody's.
     pub fn shares_our_pids(&self) -> bool {
-        let Owner {
-            machine: its_machine,
-            boot: its_boot,
-            pid_namespace: its_namespace,
-            ..
-        } = self;
-        *its_machine == machine() && *its_boot == boot() && *its_namespace == pid_namespace()
+        self.is_of_this_boot() && self.pid_namespace == pid_namespace()
     }
 
-    /// True only where it is certain: another machine, or another pid
-    /// namespace of this boot, may well be alive and is left alone.
+    fn is_of_this_boot(&self) -> bool {
+        !self.boot.is_empty() && self.boot == boot()
+    }
+
+    /// Machines that were copied from one image may share the machine id, and each has
+    /// boots of its own; so they have to share the host name as well. What does
+    /// not say who it is, is nobody.
+    fn is_of_an_earlier_boot(&self) -> bool {
+        let both = [&self.boot, &boot()];
+        let are_known = both.iter().all(|boot| !boot.is_empty()) && !self.machine.is_empty();
+        are_known && self.machine == machine() && self.boot != boot()
+    }
+
+    /// True only where it is certain: another machine, another pid namespace of
+    /// this boot, and what cannot be looked at may well be alive and are left alone.
     pub fn is_certainly_dead(&self) -> bool {
-        if self.machine != machine() {
-            return false;
-        }
-        if self.boot != boot() {
-            return true;
-        }
-        self.pid_namespace == pid_namespace()
-            && start_time(self.pid).is_none_or(|started| started != self.started)
+        self.is_of_an_earlier_boot() || self.shares_our_pids() && has_ended(self.pid, &self.started)
     }
 }
 
+/// Empty where either is unknown.
 fn machine() -> String {
-    first_line("/etc/machine-id")
-        .or_else(|| first_line("/proc/sys/kernel/hostname"))
-        .unwrap_or_default()
+    let id = first_line("/etc/machine-id");
+    let host = first_line("/proc/sys/kernel/hostname");
+    let both = id.zip(host).map(|(id, host)| format!("{id}@{host}"));
+    // It becomes a part of a label, and parts are told apart by slashes.
+    both.unwrap_or_default().replace('/', "_")
 }
 
 fn boot() -> String {
@@ -135,7 +138,19 @@ mod tests {
         let mut owner = Owner::current();
         owner.boot = "an earlier boot".into();
         assert!(owner.is_certainly_dead() && !owner.shares_our_pids());
-        owner.machine = "another machine".into();
+        let (id, host) = owner.machine.split_once('@').unwrap();
+        let of_one_image = format!("{id}@not-{host}");
+        for machine in ["another machine", of_one_image.as_str(), ""] {
+            owner.machine = machine.into();
+            assert!(!owner.is_certainly_dead() && !owner.shares_our_pids());
+        }
+    }
+
+    #[test]
+    fn who_does_not_know_the_boot_is_left_alone() {
+        let mut owner = Owner::current();
+        owner.boot = String::new();
+        owner.started = "1".into();
         assert!(!owner.is_certainly_dead() && !owner.shares_our_pids());
     }
 

@@ -1,7 +1,11 @@
 //! What the kernel says about processes of this machine.
 
 use super::ThreadState;
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 use std::fs;
+use std::path::Path;
 
 /// When a process was started, in ticks since the boot: with its pid it names
 /// exactly one process.
@@ -22,12 +26,57 @@ pub fn threads(pid: u32) -> Vec<ThreadState> {
     };
     let states = tasks.filter_map(|task| {
         let stat = fs::read_to_string(task.ok()?.path().join("stat")).ok()?;
+        if is_over(&stat) {
+            return None;
+        }
         field(&stat, 3)?.chars().next().map(ThreadState)
     });
-    // What is dead and only waits to be noticed is no thread any more.
-    states
-        .filter(|state| !matches!(state.0, 'Z' | 'X'))
-        .collect()
+    states.collect()
+}
+
+/// Whether the process has ended for certain: there is none with this pid, or it
+/// is another one, or nobody has noticed yet that it is over. What cannot be looked
+/// at (a `/proc` that hides other users' processes) may live.
+pub fn has_ended(pid: u32, started: &str) -> bool {
+    let Some(pid) = i32::try_from(pid).ok().filter(|pid| *pid > 0) else {
+        return false;
+    };
+    let is_there = kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH);
+    !is_there || is_another_or_over(&Path::new("/proc").join(pid.to_string()), started)
+}
+
+/// What the folder of a process that is there says.
+fn is_another_or_over(process: &Path, started: &str) -> bool {
+    let Ok(stat) = fs::read_to_string(process.join("stat")) else {
+        return false;
+    };
+    let is_another = field(&stat, 22).is_some_and(|now| now != started) && !started.is_empty();
+    // The first thread may have ended before the others.
+    is_another || is_over(&stat) && all_threads_are_over(process)
+}
+
+fn all_threads_are_over(process: &Path) -> bool {
+    let Ok(tasks) = fs::read_dir(process.join("task")) else {
+        return false;
+    };
+    let mut stats = tasks.map(|task| fs::read_to_string(task?.path().join("stat")));
+    stats.all(|stat| match stat {
+        Ok(stat) => is_over(&stat),
+        // It ended as we looked.
+        Err(error) => matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)),
+    })
+}
+
+/// Dead, and only waiting to be noticed.
+fn is_over(stat: &str) -> bool {
+    matches!(field(stat, 3), Some("Z" | "X"))
+}
+
+/// Whose process it is.
+pub fn user(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    ids.split_whitespace().next()?.parse().ok()
 }
 
 /// The living processes of the group that this one leads, or led before it ended.
@@ -85,11 +134,52 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_nobody_has_waited_for_has_ended() {
+        let mut child = std::process::Command::new("true").spawn().unwrap();
+        let started = start_time(child.id()).unwrap();
+        let stat = format!("/proc/{}/stat", child.id());
+        let give_up_at = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while !is_over(&fs::read_to_string(&stat).unwrap()) {
+            assert!(std::time::Instant::now() < give_up_at, "it ends");
+            std::thread::yield_now();
+        }
+        assert!(has_ended(child.id(), &started), "a zombie");
+        child.wait().unwrap();
+        assert!(has_ended(child.id(), &started), "gone");
+    }
+
+    #[test]
+    fn a_process_whose_first_thread_is_over_may_live() {
+        let process = tempfile::tempdir().unwrap();
+        let says = |thread: &str, letter: char| {
+            let folder = process.path().join(thread);
+            fs::create_dir_all(&folder).unwrap();
+            let stat = format!("7 (x) {letter} 1 7 7 0 -1 0 1 0 0 0 0 0 0 0 20 0 1 0 42 1 1");
+            fs::write(folder.join("stat"), stat).unwrap();
+        };
+        let ended = || is_another_or_over(process.path(), "42");
+        assert!(!ended(), "what cannot be read may live");
+        says("", 'Z');
+        assert!(!ended(), "whose threads cannot be read may live");
+        says("task/7", 'Z');
+        says("task/8", 'S');
+        assert!(!ended(), "a thread lives");
+        says("task/8", 'X');
+        assert!(ended());
+        says("", 'S');
+        assert!(!ended() && is_another_or_over(process.path(), "41"));
+    }
+
+    #[test]
     fn this_process_has_threads_and_nobody_else_has_its_start() {
         let own = std::process::id();
         assert!(!threads(own).is_empty());
         let started = start_time(own).unwrap();
         assert!(is_still(own, &started));
+        assert!(!has_ended(own, &started) && has_ended(own, "1"));
+        assert!(!has_ended(own, ""), "when it was started is not known");
+        assert!(!has_ended(0, "1") && !has_ended(u32::MAX, "1"), "no pids");
+        assert_eq!(user(own), Some(nix::unistd::getuid().as_raw()));
         assert!(!is_still(own, "1"), "a reused pid is somebody else");
     }
 }

@@ -2,7 +2,8 @@
 
 use super::{FolderError, RunError, RunFolder, RunRequest};
 use crate::cluster::{Image, Leftovers, Runtime};
-use crate::fault::journal::heal_leftovers;
+use crate::fault::journal::{Healed, heal_leftovers};
+use crate::files;
 use crate::model::Fault;
 use crate::progress::Progress;
 use crate::scenario::Case;
@@ -15,7 +16,7 @@ pub fn check_places(requests: &[RunRequest<'_>]) -> Result<(), FolderError> {
         RunFolder::check(&request.results, &request.scenario.name)?;
         let path = request.journals.clone();
         // Without it no fault could be injected.
-        std::fs::create_dir_all(&path).map_err(|source| FolderError::Journals { path, source })?;
+        files::private_folder(&path).map_err(|source| FolderError::Journals { path, source })?;
     }
     Ok(())
 }
@@ -48,8 +49,9 @@ pub async fn prepare(
     let mut journals: Vec<_> = requests.iter().map(|request| &request.journals).collect();
     journals.dedup();
     for folder in journals {
-        for healed in heal_leftovers(folder, runtime).await {
-            progress.say(&healed);
+        let Healed { healed, unhealed } = heal_leftovers(folder, runtime).await;
+        for words in healed.iter().chain(&unhealed) {
+            progress.say(words);
         }
     }
     let swept = runtime.sweep(Leftovers::OfDeadRuns).await?;
@@ -170,7 +172,7 @@ mod tests {
         let node = "a".into();
         journal.owe(1, &[Debt::Thaw { node }]).unwrap();
         let healed = heal_leftovers(folder.path(), &Untouched).await;
-        assert_eq!(healed, [""; 0]);
+        assert_eq!(healed, Healed::default());
         assert!(folder.path().join("r1.jsonl").exists());
     }
 }

@@ -2,6 +2,7 @@
 
 mod adopted;
 mod helpers;
+mod kit;
 mod network;
 mod packets;
 mod process;

@@ -105,9 +105,14 @@ struct Others {
 impl Others {
     fn new(name: &str) -> Others {
         redis_container();
-        let of_this_process = format!("test-alive-{name}-{}", std::process::id());
-        let owner = format!("fencepost.owner={}", Owner::current().to_label());
-        let create = ["create", "--name", &of_this_process, "--label", &owner];
+        let run = format!("test-alive-{name}-{}", std::process::id());
+        let of_this_process = format!("fencepost-{run}-a");
+        let owner = format!("--label=fencepost.owner={}", Owner::current().to_label());
+        let (run, node) = (
+            format!("--label=fencepost.run={run}"),
+            "--label=fencepost.node=a",
+        );
+        let create = ["create", "--name", &of_this_process, &owner, &run, node];
         docker_ok(&[&create[..], &["fencepost/redis:7.0", "true"]].concat());
         Others { of_this_process }
     }

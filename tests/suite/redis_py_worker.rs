@@ -23,7 +23,7 @@ async fn a_worker_in_python_speaks_the_protocol() {
     };
     let image = Image::named(EXAMPLE, &project());
     assert_eq!(image.name, IMAGE);
-    let runtime = DockerRuntime::connect().await.unwrap();
+    let runtime = DockerRuntime::connect(images_lock()).await.unwrap();
     runtime.prepare(&[image], &Silent).await.unwrap();
     let topology = Topology::load(&project().join("compose/redis.yml")).unwrap();
     let services = topology.started().map(|(name, service)| service.node(name));

@@ -18,7 +18,7 @@ mod turn;
 mod xml;
 
 pub use cluster::{OwnCluster, own_cluster};
-pub use command::{Ended, Running, command, fencepost, offline, start};
+pub use command::{Ended, Running, command, fencepost, images_lock, offline, start};
 pub use docker::{Events, docker, docker_ok, owned_by};
 pub use home::{Home, copy_folder};
 pub use local::{Local, local};

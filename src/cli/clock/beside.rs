@@ -3,10 +3,11 @@
 
 use super::Order;
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::state::State;
 use crate::cli::{interrupt, output, progress};
 use crate::clock::ClockState;
-use crate::cluster::docker::Engine;
 use crate::cluster::docker::beside::{self, Helped, Running};
+use crate::cluster::docker::{Engine, images};
 use crate::run::RunError;
 
 pub async fn do_to_container(order: Order) -> Result<Exit, Failure> {
@@ -16,11 +17,16 @@ pub async fn do_to_container(order: Order) -> Result<Exit, Failure> {
         let done = tokio::task::spawn_blocking(move || order.do_to(container.pid));
         return done.await.map_err(Failure::harness)?;
     }
-    // Interrupted, the helper is still removed: all of it takes moments.
+    let lock = State::open()?.images_lock();
     let interrupt = interrupt::listen()?;
     let progress = progress::for_this_output();
+    let image = tokio::select! {
+        () = interrupt.cancelled() => return Err(RunError::Interrupted.into()),
+        image = images::ensure_this_program(&engine, &lock, &progress) => image?,
+    };
+    // Interrupted, the helper is still removed: all of it takes moments.
     let arguments = order.deed.arguments("1");
-    let helped = beside::run(&engine, &container, arguments, &progress).await?;
+    let helped = beside::run(&engine, &container, image, arguments).await?;
     match interrupt.is_cancelled() {
         true => Err(RunError::Interrupted.into()),
         false => tell(&order, &container, helped),

@@ -4,12 +4,10 @@
 use super::container::{self, Blueprint};
 use super::engine::{Engine, call, is_not_found};
 use super::helper::{self, Ended};
-use super::images;
 use super::labels::RunLabels;
 use super::target::Target;
 use crate::cluster::{ClusterError, Shared};
 use crate::model::Name;
-use crate::progress::Progress;
 use uuid::Uuid;
 
 /// A container as the engine knows it.
@@ -54,22 +52,21 @@ pub async fn find_running(engine: &Engine, container: &str) -> Result<Running, C
     }
 }
 
-/// Runs this program with arguments beside a container. The helper is removed
+/// Runs this program, from its image, with arguments beside a container. The helper is removed
 /// on every way out, and by the next sweep if this process is killed.
 pub async fn run(
     engine: &Engine,
     beside: &Running,
+    image: String,
     arguments: Vec<String>,
-    progress: &dyn Progress,
 ) -> Result<Helped, ClusterError> {
-    let image = images::ensure_this_program(engine, progress).await?;
     let labels = RunLabels {
         run: Name::of_id(Uuid::new_v4()).behind("helper"),
         keep: false,
     };
     let target = Target {
         engine: engine.clone(),
-        container: format!("fencepost-{}", labels.run),
+        container: labels.container(&labels.run),
         node: labels.run.clone(),
         network: String::new(),
     };

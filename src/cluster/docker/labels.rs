@@ -1,4 +1,6 @@
-//! What everything of ours is marked with at birth.
+//! What everything of ours is marked with at birth, and is called. Labels alone can be
+//! inherited (`docker commit` copies them into an image), so what is called otherwise
+//! is not ours.
 
 use crate::cluster::Owner;
 use crate::model::Name;
@@ -20,6 +22,14 @@ pub struct RunLabels {
 }
 
 impl RunLabels {
+    pub fn container(&self, node: &Name) -> String {
+        format!("fencepost-{}-{node}", self.run)
+    }
+
+    pub fn network(&self) -> String {
+        format!("fencepost-{}", self.run)
+    }
+
     pub fn for_network(&self) -> HashMap<String, String> {
         let mut labels = HashMap::from([
             (OWNER.to_owned(), Owner::current().to_label()),
@@ -35,5 +45,39 @@ impl RunLabels {
         let mut labels = self.for_network();
         labels.insert(NODE.to_owned(), node.to_string());
         labels
+    }
+}
+
+/// What a container or a network says about itself.
+pub struct Said<'a>(pub &'a HashMap<String, String>);
+
+impl Said<'_> {
+    pub fn run(&self) -> Option<&str> {
+        self.0.get(RUN).map(String::as_str)
+    }
+
+    pub fn node(&self) -> Option<&str> {
+        self.0.get(NODE).map(String::as_str)
+    }
+
+    pub fn is_kept(&self) -> bool {
+        self.0.contains_key(KEEP)
+    }
+
+    pub fn owner_is_certainly_dead(&self) -> bool {
+        let owner = self.0.get(OWNER).and_then(|label| Owner::from_label(label));
+        owner.is_some_and(|owner| owner.is_certainly_dead())
+    }
+
+    /// The name that we gave to what is labelled like this.
+    pub fn name(&self) -> Option<String> {
+        let labels = RunLabels {
+            run: Name::new(self.run()?).ok()?,
+            keep: false,
+        };
+        Some(match self.node() {
+            Some(node) => labels.container(&Name::new(node).ok()?),
+            None => labels.network(),
+        })
     }
 }

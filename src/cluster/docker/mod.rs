@@ -22,7 +22,7 @@ use self::container::Blueprint;
 use self::engine::call;
 use self::images::ImageIds;
 use self::labels::RunLabels;
-use self::target::Target;
+use self::target::{Maker, Target};
 use super::topology::{Endpoint, Port};
 use super::{
     Cluster, ClusterError, Console, Helper, NodeSpec, NodeState, Signal, ThreadState, Way,
@@ -38,6 +38,7 @@ use tokio_util::task::TaskTracker;
 pub struct DockerCluster {
     engine: Engine,
     labels: RunLabels,
+    maker: Maker,
     images: ImageIds,
     /// Calls that bring containers about. Whoever gives up waiting for one does
     /// not stop the engine, so removal waits for them first.
@@ -52,9 +53,10 @@ impl DockerCluster {
         run: &Name,
         keep: bool,
     ) -> Result<DockerCluster, ClusterError> {
-        let cluster = DockerCluster::of_run(engine, images, run, keep);
+        let mut cluster = DockerCluster::of_run(engine, images, run, Maker::Ourselves);
+        cluster.labels.keep = keep;
         let request = NetworkCreateRequest {
-            name: cluster.network(),
+            name: cluster.labels.network(),
             driver: Some("bridge".to_owned()),
             labels: Some(cluster.labels.for_network()),
             ..Default::default()
@@ -68,34 +70,34 @@ impl DockerCluster {
         Ok(cluster)
     }
 
-    /// The cluster of a run whose owner is gone.
-    pub fn adopt(engine: &Engine, images: ImageIds, run: &Name) -> DockerCluster {
-        DockerCluster::of_run(engine, images, run, false)
-    }
-
-    fn of_run(engine: &Engine, images: ImageIds, run: &Name, keep: bool) -> DockerCluster {
+    /// The cluster of a run; nothing is done to what `maker` has not made.
+    fn of_run(engine: &Engine, images: ImageIds, run: &Name, maker: Maker) -> DockerCluster {
         DockerCluster {
             engine: engine.clone(),
             labels: RunLabels {
                 run: run.clone(),
-                keep,
+                keep: false,
             },
+            maker,
             images,
             births: TaskTracker::new(),
         }
     }
 
-    fn network(&self) -> String {
-        format!("fencepost-{}", self.labels.run)
-    }
-
+    /// What is to be made.
     fn target(&self, node: &Name) -> Target {
         Target {
             engine: self.engine.clone(),
-            container: format!("fencepost-{}-{node}", self.labels.run),
+            container: self.labels.container(node),
             node: node.clone(),
-            network: self.network(),
+            network: self.labels.network(),
         }
+    }
+
+    /// What is there.
+    async fn find(&self, node: &Name) -> Result<Target, ClusterError> {
+        let target = self.target(node);
+        target.labelled(&self.labels.run, self.maker).await
     }
 
     fn blueprint(&self, name: &Name, image: &str, command: &[String], attached: bool) -> Blueprint {
@@ -110,13 +112,17 @@ impl DockerCluster {
 
     fn node(&self, node: &NodeSpec, attached: bool) -> ContainerCreateBody {
         let blueprint = self.blueprint(&node.name, &node.image, &node.command, attached);
-        container::on_network(node, &self.network(), blueprint.body())
+        container::on_network(node, &self.labels.network(), blueprint.body())
     }
 
-    fn helper(&self, helper: &Helper, attached: bool) -> ContainerCreateBody {
+    async fn helper(
+        &self,
+        helper: &Helper,
+        attached: bool,
+    ) -> Result<ContainerCreateBody, ClusterError> {
         let blueprint = self.blueprint(&helper.name, &helper.image, &helper.command, attached);
-        let beside = self.target(&helper.beside).container;
-        helper::beside(helper.shares, &beside, blueprint.body())
+        let beside = self.find(&helper.beside).await?.container;
+        Ok(helper::beside(helper.shares, &beside, blueprint.body()))
     }
 
     async fn create_container(
@@ -168,12 +174,12 @@ impl Cluster for DockerCluster {
     }
 
     async fn start(&self, node: &NodeSpec) -> Result<(), ClusterError> {
-        let target = self.target(&node.name);
+        let target = self.find(&node.name).await?;
         self.start_container(&target, &node.ports).await
     }
 
     async fn await_said(&self, node: &Name, text: &str) -> Result<(), ClusterError> {
-        self.target(node).await_said(text).await
+        self.find(node).await?.await_said(text).await
     }
 
     async fn start_attached(&self, node: &NodeSpec) -> Result<Console, ClusterError> {
@@ -184,58 +190,61 @@ impl Cluster for DockerCluster {
     }
 
     async fn address(&self, node: &Name, port: u16) -> Result<SocketAddr, ClusterError> {
-        self.target(node).address(port).await
+        self.find(node).await?.address(port).await
     }
 
     async fn signal(&self, node: &Name, signal: Signal) -> Result<(), ClusterError> {
-        self.target(node).signal(signal).await
+        self.find(node).await?.signal(signal).await
     }
 
     async fn threads(&self, node: &Name) -> Result<Vec<ThreadState>, ClusterError> {
-        self.target(node).threads().await
+        self.find(node).await?.threads().await
     }
 
     async fn await_end(&self, node: &Name) -> Result<(), ClusterError> {
-        self.target(node).await_end().await
+        self.find(node).await?.await_end().await
     }
 
     async fn state(&self, node: &Name) -> Result<NodeState, ClusterError> {
-        self.target(node).state().await
+        self.find(node).await?.state().await
     }
 
     async fn freeze(&self, node: &Name) -> Result<(), ClusterError> {
-        self.target(node).freeze().await
+        self.find(node).await?.freeze().await
     }
 
     async fn thaw(&self, node: &Name) -> Result<(), ClusterError> {
-        self.target(node).thaw().await
+        self.find(node).await?.thaw().await
     }
 
     async fn discard(&self, node: &Name) -> Result<(), ClusterError> {
-        self.target(node).discard().await
+        match self.find(node).await {
+            Err(ClusterError::Gone { .. }) => Ok(()),
+            found => found?.discard().await,
+        }
     }
 
     async fn disconnect(&self, node: &Name) -> Result<(), ClusterError> {
-        self.target(node).disconnect().await
+        self.find(node).await?.disconnect().await
     }
 
     async fn connect(&self, node: &Name) -> Result<(), ClusterError> {
-        self.target(node).connect().await
+        self.find(node).await?.connect().await
     }
 
     async fn way(&self, proxy: &Name, server: &Endpoint) -> Result<Way, ClusterError> {
-        let proxy = self.target(proxy).inner_address().await?;
+        let proxy = self.find(proxy).await?.inner_address().await?;
         Ok(Way::by_name(server, proxy))
     }
 
     async fn inner_address(&self, node: &Name) -> Result<IpAddr, ClusterError> {
-        self.target(node).inner_address().await
+        self.find(node).await?.inner_address().await
     }
 
     async fn start_helper(&self, helper: &Helper) -> Result<Console, ClusterError> {
         let target = self.target(&helper.name);
-        self.create_container(&target, self.helper(helper, true))
-            .await?;
+        let body = self.helper(helper, true).await?;
+        self.create_container(&target, body).await?;
         let started = self.start_in_hands(&target, &[]).await;
         if started.is_err() {
             // So that the same helper can be tried again; why it failed is
@@ -247,7 +256,7 @@ impl Cluster for DockerCluster {
 
     async fn run_helper(&self, helper: &Helper) -> Result<String, ClusterError> {
         let target = self.target(&helper.name);
-        let (body, helper) = (self.helper(helper, false), helper.clone());
+        let (body, helper) = (self.helper(helper, false).await?, helper.clone());
         self.to_the_end(async move {
             container::create(&target, body).await?;
             helper::run(&target, &helper).await
@@ -256,7 +265,7 @@ impl Cluster for DockerCluster {
     }
 
     async fn logs(&self, node: &Name) -> Result<String, ClusterError> {
-        Ok(self.target(node).printed().await?.all)
+        Ok(self.find(node).await?.printed().await?.all)
     }
 
     async fn remove(&self) -> Result<(), ClusterError> {

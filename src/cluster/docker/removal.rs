@@ -10,13 +10,18 @@ use futures_util::StreamExt;
 impl Target {
     /// With all that it has stored; what is gone is fine.
     pub async fn discard(&self) -> Result<(), ClusterError> {
-        remove_container(&self.engine, &self.container).await
+        remove_container(&self.engine, &self.container, &self.node).await
     }
 }
 
-/// Returns when it is gone, whoever removed it.
-pub async fn remove_container(engine: &Engine, name: &str) -> Result<(), ClusterError> {
-    let what = format!("remove {name}");
+/// By its id or its name; `called` is for people. Returns when it is gone, whoever
+/// removed it.
+pub async fn remove_container(
+    engine: &Engine,
+    container: &str,
+    called: &str,
+) -> Result<(), ClusterError> {
+    let what = format!("remove {called}");
     // `force` kills it, frozen or not; `v` takes its anonymous volumes along.
     let options = RemoveContainerOptions {
         force: true,
@@ -24,9 +29,9 @@ pub async fn remove_container(engine: &Engine, name: &str) -> Result<(), Cluster
         ..Default::default()
     };
     let remove = async {
-        let removed = engine.docker().remove_container(name, Some(options)).await;
-        match removed {
-            Err(error) if is_under_way(&error) => await_removal(engine, name).await,
+        let removed = engine.docker().remove_container(container, Some(options));
+        match removed.await {
+            Err(error) if is_under_way(&error) => await_removal(engine, container).await,
             other => other,
         }
     };

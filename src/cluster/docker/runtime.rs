@@ -1,24 +1,29 @@
 use super::images::{self, ImageIds};
 use super::sweep;
+use super::target::Maker;
 use super::{DockerCluster, Engine};
 use crate::cluster::{Cluster, ClusterError, Image, Leftovers, Runtime, Swept};
 use crate::model::Name;
 use crate::progress::Progress;
 use async_trait::async_trait;
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 /// Clusters on one Docker Engine.
 pub struct DockerRuntime {
     engine: Engine,
+    /// Held while images are made.
+    images_lock: PathBuf,
     /// What `prepare` found, for the clusters that come after it.
     images: Mutex<ImageIds>,
 }
 
 impl DockerRuntime {
-    pub async fn connect() -> Result<DockerRuntime, ClusterError> {
+    pub async fn connect(images_lock: PathBuf) -> Result<DockerRuntime, ClusterError> {
         Ok(DockerRuntime {
             engine: Engine::connect().await?,
+            images_lock,
             images: Mutex::default(),
         })
     }
@@ -26,6 +31,15 @@ impl DockerRuntime {
     /// Every run of which there is anything, alive or not.
     pub async fn runs(&self) -> Result<BTreeSet<Name>, ClusterError> {
         sweep::runs(&self.engine).await
+    }
+
+    /// The cluster of a run that stands, whoever made it.
+    pub fn of_run(&self, run: &Name) -> Arc<dyn Cluster> {
+        Arc::new(self.made_by(Maker::Anybody, run))
+    }
+
+    fn made_by(&self, maker: Maker, run: &Name) -> DockerCluster {
+        DockerCluster::of_run(&self.engine, self.images(), run, maker)
     }
 
     fn images(&self) -> ImageIds {
@@ -54,7 +68,7 @@ impl Runtime for DockerRuntime {
         images: &[Image],
         progress: &dyn Progress,
     ) -> Result<ImageIds, ClusterError> {
-        let ids = images::ensure(&self.engine, images, progress).await?;
+        let ids = images::ensure(&self.engine, images, &self.images_lock, progress).await?;
         let mut images = self.images.lock();
         images
             .as_mut()
@@ -69,11 +83,7 @@ impl Runtime for DockerRuntime {
     }
 
     async fn adopt(&self, run: &Name) -> Result<Arc<dyn Cluster>, ClusterError> {
-        Ok(Arc::new(DockerCluster::adopt(
-            &self.engine,
-            self.images(),
-            run,
-        )))
+        Ok(Arc::new(self.made_by(Maker::SomebodyDead, run)))
     }
 
     async fn sweep(&self, which: Leftovers) -> Result<Swept, ClusterError> {

@@ -1,14 +1,12 @@
 //! Removing what is ours: one run's things, or what dead runs left behind.
-//! Everything is found by its labels, so nothing else is ever touched.
+//! Everything is found by its labels and removed by its id, so nothing else is ever touched.
 
 use super::engine::{Engine, call, label_filter};
-use super::labels;
+use super::labels::{self, Said};
 use super::removal::{gone_is_fine, remove_container};
-use crate::cluster::{ClusterError, Leftovers, Owner, Swept};
+use crate::cluster::{ClusterError, Leftovers, Swept};
 use crate::model::Name;
-use bollard::query_parameters::{
-    ListContainersOptions, ListImagesOptions, ListNetworksOptions, RemoveImageOptions,
-};
+use bollard::query_parameters::{ListContainersOptions, ListNetworksOptions};
 use futures_util::future::join_all;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
@@ -18,22 +16,30 @@ use std::time::Duration;
 const NETWORK_TRIES: u32 = 20;
 const NETWORK_PAUSE: Duration = Duration::from_millis(100);
 
+/// A container or a network of ours. The name is for people: by now it may be
+/// that of another one.
+struct Thing {
+    id: String,
+    name: String,
+}
+
 struct Found {
-    containers: Vec<String>,
-    networks: Vec<String>,
+    containers: Vec<Thing>,
+    networks: Vec<Thing>,
 }
 
 /// Removes one run's containers and network, and makes sure that they are gone.
 pub async fn remove_run(engine: &Engine, run: &Name) -> Result<(), ClusterError> {
     let filter = format!("{}={run}", labels::RUN);
-    let everything = |_: &HashMap<String, String>| true;
+    let everything = |_: &Said<'_>| true;
     let found = find(engine, &filter, everything).await?;
     remove_containers(engine, &found.containers).await?;
-    for name in &found.networks {
-        remove_network(engine, name).await?;
+    for network in &found.networks {
+        remove_network(engine, network).await?;
     }
     let left = find(engine, &filter, everything).await?;
-    let names = [left.containers, left.networks].concat();
+    let left = left.containers.into_iter().chain(left.networks);
+    let names: Vec<String> = left.map(|thing| thing.name).collect();
     match names.is_empty() {
         true => Ok(()),
         false => Err(ClusterError::LeftBehind(names)),
@@ -43,10 +49,9 @@ pub async fn remove_run(engine: &Engine, run: &Name) -> Result<(), ClusterError>
 /// Every run of which there is anything, alive or not.
 pub async fn runs(engine: &Engine) -> Result<BTreeSet<Name>, ClusterError> {
     let runs = Mutex::new(BTreeSet::new());
-    find(engine, labels::RUN, |labels| {
+    find(engine, labels::RUN, |said| {
         // What is called otherwise was not started by any of us.
-        let run = labels.get(labels::RUN).map(|run| Name::new(run.as_str()));
-        if let (Some(Ok(run)), Ok(mut runs)) = (run, runs.lock()) {
+        if let (Some(Ok(run)), Ok(mut runs)) = (said.run().map(Name::new), runs.lock()) {
             runs.insert(run);
         }
         false
@@ -57,54 +62,30 @@ pub async fn runs(engine: &Engine) -> Result<BTreeSet<Name>, ClusterError> {
 
 /// Removes what runs left behind that did not get to clean up.
 pub async fn sweep(engine: &Engine, which: Leftovers) -> Result<Swept, ClusterError> {
-    let is_leftover = |labels: &HashMap<String, String>| {
-        let owner = labels
-            .get(labels::OWNER)
-            .and_then(|label| Owner::from_label(label));
-        let kept = labels.contains_key(labels::KEEP);
-        owner.is_some_and(|owner| owner.is_certainly_dead())
-            && (!kept || which == Leftovers::OfDeadRunsAndKept)
+    let is_leftover = |said: &Said<'_>| {
+        let may_go = !said.is_kept() || which == Leftovers::OfDeadRunsAndKept;
+        may_go && said.owner_is_certainly_dead()
     };
     let found = find(engine, labels::OWNER, is_leftover).await?;
     remove_containers(engine, &found.containers).await?;
     let mut swept = Swept {
-        removed: found.containers,
+        removed: found.containers.into_iter().map(|it| it.name).collect(),
         stuck: Vec::new(),
     };
-    for name in found.networks {
-        match remove_network(engine, &name).await {
-            Ok(()) => swept.removed.push(name),
+    for network in found.networks {
+        match remove_network(engine, &network).await {
+            Ok(()) => swept.removed.push(network.name),
             Err(error) => swept.stuck.push(error.to_string()),
         }
     }
     Ok(swept)
 }
 
-/// Removes every image that `fencepost images` made. Returns their tags.
-pub async fn remove_images(engine: &Engine) -> Result<Vec<String>, ClusterError> {
-    let options = ListImagesOptions {
-        filters: Some(label_filter(labels::IMAGE)),
-        ..Default::default()
-    };
-    let images = call(
-        "list the images",
-        engine.docker().list_images(Some(options)),
-    )
-    .await?;
-    let mut removed = Vec::new();
-    for tag in images.into_iter().flat_map(|image| image.repo_tags) {
-        let options = RemoveImageOptions::default();
-        let remove = engine.docker().remove_image(&tag, Some(options), None);
-        call(&format!("remove the image {tag}"), remove).await?;
-        removed.push(tag);
-    }
-    Ok(removed)
-}
-
+/// What carries this label, is wanted, and is called as its labels say.
 async fn find(
     engine: &Engine,
     label: &str,
-    wanted: impl Fn(&HashMap<String, String>) -> bool,
+    wanted: impl Fn(&Said<'_>) -> bool,
 ) -> Result<Found, ClusterError> {
     let containers = ListContainersOptions {
         all: true,
@@ -119,35 +100,40 @@ async fn find(
         call("list containers", docker.list_containers(Some(containers))),
         call("list networks", docker.list_networks(Some(networks))),
     );
-    let wanted = |labels: &Option<HashMap<String, String>>| labels.as_ref().is_some_and(&wanted);
+    let ours = |id: Option<String>, names: Vec<String>, labels: Option<HashMap<String, String>>| {
+        let labels = labels?;
+        let said = Said(&labels);
+        let name = said.name()?;
+        let is_called_so = |given: &String| given.trim_start_matches('/') == name;
+        let is_ours = names.iter().any(is_called_so) && wanted(&said);
+        let id = id.filter(|_| is_ours)?;
+        Some(Thing { id, name })
+    };
+    let containers = containers?.into_iter();
+    let networks = networks?.into_iter();
     Ok(Found {
-        containers: containers?
-            .into_iter()
-            .filter(|container| wanted(&container.labels))
-            .filter_map(|container| {
-                let name = container.names?.into_iter().next()?;
-                Some(name.trim_start_matches('/').to_owned())
-            })
+        containers: containers
+            .filter_map(|it| ours(it.id, it.names.unwrap_or_default(), it.labels))
             .collect(),
-        networks: networks?
-            .into_iter()
-            .filter(|network| wanted(&network.labels))
-            .filter_map(|network| network.name)
+        networks: networks
+            .filter_map(|it| ours(it.id, Vec::from_iter(it.name), it.labels))
             .collect(),
     })
 }
 
-async fn remove_containers(engine: &Engine, names: &[String]) -> Result<(), ClusterError> {
-    let containers = names.iter().map(|name| remove_container(engine, name));
+async fn remove_containers(engine: &Engine, all: &[Thing]) -> Result<(), ClusterError> {
+    let containers = all
+        .iter()
+        .map(|it| remove_container(engine, &it.id, &it.name));
     join_all(containers).await.into_iter().collect()
 }
 
-async fn remove_network(engine: &Engine, name: &str) -> Result<(), ClusterError> {
-    let what = format!("remove the network {name}");
+async fn remove_network(engine: &Engine, network: &Thing) -> Result<(), ClusterError> {
+    let what = format!("remove the network {}", network.name);
     let removed = async {
         let mut last = Ok(());
         for _ in 0..NETWORK_TRIES {
-            last = gone_is_fine(engine.docker().remove_network(name)).await;
+            last = gone_is_fine(engine.docker().remove_network(&network.id)).await;
             if last.is_ok() {
                 return last;
             }

@@ -2,10 +2,10 @@
 //! what it stored, what it said, and which process it is.
 
 use crate::cluster::Owner;
+use crate::files::{self, Links, private_folder};
 use crate::model::Name;
-use std::fs::{self, DirBuilder};
-use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 const OWNER: &str = "owner";
@@ -25,10 +25,11 @@ impl RunFolder {
     pub fn create(root: &Path, run: &Name, keep: bool) -> io::Result<RunFolder> {
         let folder = RunFolder::of(root, run);
         private_folder(&folder.path)?;
-        fs::write(folder.path.join(OWNER), Owner::current().to_label())?;
         if keep {
-            fs::write(folder.path.join(KEPT), "")?;
+            files::create(&folder.path.join(KEPT), files::PRIVATE)?;
         }
+        let mut owner = files::create(&folder.path.join(OWNER), files::PRIVATE)?;
+        owner.write_all(Owner::current().to_label().as_bytes())?;
         Ok(folder)
     }
 
@@ -40,11 +41,11 @@ impl RunFolder {
 
     /// None where it was never finished: its maker was killed in that moment.
     pub fn owner(&self) -> Option<Owner> {
-        Owner::from_label(&fs::read_to_string(self.path.join(OWNER)).ok()?)
+        Owner::from_label(&note(&self.path.join(OWNER))?)
     }
 
     pub fn is_kept(&self) -> bool {
-        self.path.join(KEPT).exists()
+        self.path.join(KEPT).symlink_metadata().is_ok()
     }
 
     /// The folder of a node, made where it is not there yet.
@@ -66,7 +67,7 @@ impl RunFolder {
 
     /// Everything that a node said, in all its lives; nothing where it never did.
     pub fn log(&self, name: &Name) -> io::Result<String> {
-        match fs::read(self.place(name).log()) {
+        match files::read(&self.place(name).log(), Links::Refuse, files::ROWS) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
             Err(error) => Err(error),
@@ -83,7 +84,7 @@ impl RunFolder {
             return Vec::new();
         };
         let pids = entries.filter_map(|entry| {
-            let text = fs::read_to_string(entry.ok()?.path().join(PID)).ok()?;
+            let text = note(&entry.ok()?.path().join(PID))?;
             let (pid, started) = text.trim().split_once(' ')?;
             Some((pid.parse().ok()?, started.to_owned()))
         });
@@ -109,14 +110,14 @@ impl NodeFolder {
 
     /// Notes which process it is, for whoever finds it after us.
     pub fn note_process(&self, pid: u32, started: &str) -> io::Result<()> {
-        fs::write(self.path.join(PID), format!("{pid} {started}\n"))
+        let text = format!("{pid} {started}\n");
+        files::write_whole(&self.path.join(PID), text.as_bytes(), files::PRIVATE)
     }
 }
 
-/// One that is there already is fine.
-pub fn private_folder(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(path)
+/// What we wrote down here, where it is readable.
+fn note(path: &Path) -> Option<String> {
+    files::read_text(path, Links::Refuse, files::NOTE).ok()
 }
 
 fn gone_is_fine(removed: io::Result<()>) -> io::Result<()> {
@@ -135,14 +136,16 @@ mod tests {
     fn folders_are_private_and_nodes_may_be_called_anything() {
         let root = tempfile::tempdir().unwrap();
         let run = RunFolder::create(root.path(), &"r1".into(), true).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         for name in [OWNER, KEPT, NODES, LOG, PID] {
             let node = run.node(&name.into()).unwrap();
             fs::write(node.log(), name).unwrap();
             node.note_process(7, "42").unwrap();
             assert_eq!(run.log(&name.into()).unwrap(), name);
-            let mode = fs::metadata(node.root()).unwrap().permissions().mode();
-            assert_eq!(mode & 0o777, 0o700, "{name}");
+            assert_eq!(mode(&node.root()), 0o700, "{name}");
+            assert_eq!(mode(&node.path.join(PID)), 0o600, "{name}");
         }
+        assert_eq!(mode(&run.path.join(OWNER)), 0o600);
         assert_eq!(run.owner(), Some(Owner::current()));
         assert_eq!(run.processes(), vec![(7, "42".to_owned()); 5]);
         run.remove_node(&LOG.into()).unwrap();

@@ -1,6 +1,7 @@
 //! What one life of a process has said so far.
 
-use std::fs::{File, OpenOptions};
+use crate::files;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use tokio::sync::watch;
@@ -28,7 +29,7 @@ impl Log {
             open: streams,
         };
         Ok(Log {
-            file: OpenOptions::new().create(true).append(true).open(path)?,
+            file: files::append_private(path)?,
             heard: watch::Sender::new(heard),
         })
     }

@@ -2,8 +2,8 @@
 //! installed on this machine.
 
 use super::command::Said;
-use super::folder::private_folder;
 use crate::cluster::{ClusterError, NodeSpec, OWN_IMAGE, find_program};
+use crate::files::private_folder;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io;

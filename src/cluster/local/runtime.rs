@@ -1,8 +1,9 @@
 use super::LocalCluster;
-use super::folder::{RunFolder, private_folder};
+use super::folder::RunFolder;
 use super::programs::{Found, Program, Programs, unstartable};
 use super::{failed, sweep};
 use crate::cluster::{Cluster, ClusterError, Image, Leftovers, Need, Runtime, Swept};
+use crate::files::private_folder;
 use crate::model::Name;
 use crate::progress::Progress;
 use async_trait::async_trait;

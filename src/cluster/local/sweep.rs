@@ -4,7 +4,7 @@ use super::folder::RunFolder;
 use super::process::LOOK_AGAIN;
 use crate::cluster::{Leftovers, Swept, proc_stat};
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, geteuid};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -43,6 +43,9 @@ pub fn sweep(root: &Path, which: Leftovers) -> Swept {
                 Ended::Never => swept.stuck.push(format!(
                     "process {pid} of run {name} does not end; kill -9 {pid}"
                 )),
+                Ended::NotOurs => swept.stuck.push(format!(
+                    "process {pid} is left alone: run {name} claims it, and it is not at home in its folder; look at it"
+                )),
             }
         }
         match folder.remove() {
@@ -62,26 +65,27 @@ enum Ended {
     Before,
     Now,
     Never,
+    NotOurs,
 }
 
 /// Only the very process that was started then, whose pid may be somebody else's by
-/// now; and what it has started in turn, which does not always die with it.
+/// now; and what it has started in turn, which does not always die with it. Each has to
+/// be at home in the folder: a file alone never says who is to be killed.
 fn end(leader: u32, started: &str, folder: &Path) -> Ended {
-    let left = || -> Vec<u32> {
-        let group = proc_stat::group(leader).into_iter();
-        group
-            .filter(|&pid| {
-                let is_leader = pid == leader && proc_stat::is_still(pid, started);
-                is_leader || is_at_home_in(folder, pid)
-            })
-            .collect()
+    let is_left = |pid: &u32| {
+        let is_another = *pid == leader && !proc_stat::is_still(*pid, started);
+        !is_another && is_at_home_in(folder, *pid) == Some(true)
     };
     let mut ended = Ended::Before;
     let give_up_at = Instant::now() + END_DEADLINE;
     loop {
-        let left = left();
-        if left.is_empty() {
+        let left = proc_stat::group(leader).into_iter().filter(is_left);
+        let left: Vec<u32> = left.collect();
+        if left.is_empty() && proc_stat::has_ended(leader, started) {
             return ended;
+        }
+        if left.is_empty() && is_at_home_in(folder, leader) == Some(false) {
+            return Ended::NotOurs;
         }
         if Instant::now() >= give_up_at {
             return Ended::Never;
@@ -91,17 +95,20 @@ fn end(leader: u32, started: &str, folder: &Path) -> Ended {
             // One that stands still is let go on before it is ended.
             let _ = kill(pid, Signal::SIGCONT);
             let _ = kill(pid, Signal::SIGKILL);
+            ended = Ended::Now;
         }
-        ended = Ended::Now;
         std::thread::sleep(LOOK_AGAIN);
     }
 }
 
-/// Nobody but a node works in the folder of a run.
-fn is_at_home_in(folder: &Path, pid: u32) -> bool {
-    let home = fs::read_link(format!("/proc/{pid}/cwd"));
-    let folder = folder.canonicalize();
-    matches!((home, folder), (Ok(home), Ok(folder)) if home.starts_with(&folder))
+/// Nobody but a node works in the folder of a run, as the user whose run it is. None
+/// where that cannot be seen, as of a process that is just ending.
+fn is_at_home_in(folder: &Path, pid: u32) -> Option<bool> {
+    if proc_stat::user(pid)? != geteuid().as_raw() {
+        return Some(false);
+    }
+    let home = fs::read_link(format!("/proc/{pid}/cwd")).ok()?;
+    Some(home.starts_with(folder.canonicalize().ok()?))
 }
 
 fn is_old(path: &Path) -> bool {
@@ -122,9 +129,10 @@ mod tests {
         label.replace(&own_pid, "/2147483647/")
     }
 
-    fn sleeper() -> Child {
+    fn sleeper(home: &Path) -> Child {
         let mut command = Command::new("sleep");
-        command.arg("1000").process_group(0).spawn().unwrap()
+        command.arg("1000").process_group(0).current_dir(home);
+        command.spawn().unwrap()
     }
 
     fn run_of_somebody_dead(root: &Path, name: &str) -> RunFolder {
@@ -137,7 +145,8 @@ mod tests {
     fn a_stopped_process_is_ended_and_a_reused_pid_is_spared() {
         let root = tempfile::tempdir().unwrap();
         let run = run_of_somebody_dead(root.path(), "r1");
-        let (mut left, mut strangers) = (sleeper(), sleeper());
+        let root_of = |node: &str| run.node(&node.into()).unwrap().root();
+        let (mut left, mut strangers) = (sleeper(&root_of("a")), sleeper(&root_of("b")));
         let started = proc_stat::start_time(left.id()).unwrap();
         let note = |node: &str, pid, started: &str| {
             let folder = run.node(&node.into()).unwrap();
@@ -186,6 +195,25 @@ mod tests {
         assert!(!run.path.exists());
     }
 
+    /// The pid and the start time are right, and still the file says nothing about
+    /// whose process it is.
+    #[test]
+    fn a_planted_pid_file_does_not_direct_a_kill() {
+        let root = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let run = run_of_somebody_dead(root.path(), "evil");
+        let mut victim = sleeper(elsewhere.path());
+        let started = proc_stat::start_time(victim.id()).unwrap();
+        let node = run.node(&"n".into()).unwrap();
+        node.note_process(victim.id(), &started).unwrap();
+        let swept = sweep(root.path(), Leftovers::OfDeadRuns);
+        assert!(victim.try_wait().unwrap().is_none(), "it lives");
+        assert_eq!(swept.removed, [run.path.display().to_string()]);
+        assert!(swept.stuck[0].contains("is left alone"), "{swept:?}");
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+    }
+
     #[test]
     fn after_another_boot_only_the_folder_goes() {
         let root = tempfile::tempdir().unwrap();
@@ -195,7 +223,7 @@ mod tests {
         parts[1] = "an earlier boot";
         fs::write(run.path.join("owner"), parts.join("/")).unwrap();
         // By chance the same pid, started at the same tick.
-        let mut somebody = sleeper();
+        let mut somebody = sleeper(root.path());
         let started = proc_stat::start_time(somebody.id()).unwrap();
         let node = run.node(&"a".into()).unwrap();
         node.note_process(somebody.id(), &started).unwrap();

@@ -1,7 +1,8 @@
+use super::kit::Labelled;
 use super::*;
 use crate::support::*;
 use fencepost::cluster::docker::DockerRuntime;
-use fencepost::cluster::{Leftovers, Owner, Runtime, Signal};
+use fencepost::cluster::{Leftovers, Runtime, Signal};
 
 #[tokio::test]
 async fn a_state_tells_each_life_from_the_others() {
@@ -180,18 +181,10 @@ async fn a_run_with_frozen_nodes_is_removed() {
 #[tokio::test]
 async fn a_sweep_takes_what_a_dead_run_left_frozen() {
     let Some(_turn) = docker_alone() else { return };
-    let name = format!("test-frozen-leftover-{}", std::process::id());
-    // The same process id with another start time: certainly dead.
-    let owner = Owner::current().to_label();
-    let (process, _) = owner.rsplit_once('/').unwrap();
-    let owner = format!("fencepost.owner={process}/1");
-    let run = ["run", "-d", "--name", &name, "--label", &owner, IMAGE];
-    docker_ok(&[&run[..], &["sleep", "1000"]].concat());
-    docker_ok(&["pause", &name]);
-    let runtime = DockerRuntime::connect().await.unwrap();
-    let removed = runtime.sweep(Leftovers::OfDeadRuns).await;
-    let left = docker_ok(&["ps", "-a", "-q", "--filter", &format!("name={name}")]);
-    docker(&["rm", "-f", &name]);
-    assert!(removed.unwrap().removed.contains(&name));
-    assert_eq!(left, "");
+    // As `docker commit` hands labels on: called otherwise, it is somebody's own.
+    let (left, copy) = (Labelled::frozen("a"), Labelled::frozen("b").renamed());
+    let runtime = DockerRuntime::connect(images_lock()).await.unwrap();
+    let removed = runtime.sweep(Leftovers::OfDeadRuns).await.unwrap().removed;
+    assert!(removed.contains(&left.name), "{removed:?}");
+    assert!(!left.is_there() && copy.is_there());
 }

@@ -29,7 +29,9 @@ impl Browser {
     pub async fn start() -> Browser {
         let image = Image::named(FOLDER, &project());
         let name = image.name.clone();
-        let runtime = DockerRuntime::connect().await.expect("Docker is there");
+        let runtime = DockerRuntime::connect(images_lock())
+            .await
+            .expect("Docker is there");
         let ids = runtime.prepare(&[image], &Silent).await;
         let id = &ids.unwrap_or_else(|error| panic!("{error}"))[&name];
         // Without a network, a page that fetches anything fails to.

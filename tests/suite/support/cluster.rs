@@ -1,5 +1,6 @@
 //! Clusters of a test's own, through the same door as a run's.
 
+use super::command::images_lock;
 use super::docker::{docker, docker_ok};
 use super::named;
 use super::turn::{Alone, docker_alone};
@@ -20,7 +21,7 @@ pub struct OwnCluster {
 pub async fn own_cluster(name: &str) -> Option<OwnCluster> {
     let turn = docker_alone()?;
     let run = named(&format!("test-{name}-{}", std::process::id()));
-    let runtime = DockerRuntime::connect().await.unwrap();
+    let runtime = DockerRuntime::connect(images_lock()).await.unwrap();
     let cluster = runtime.create(&run, false).await.unwrap();
     Some(OwnCluster {
         run,

@@ -49,6 +49,13 @@ fn state() -> &'static Path {
     })
 }
 
+/// As the program calls it, for what tests do without it.
+pub fn images_lock() -> PathBuf {
+    let folder = state().join("fencepost");
+    fencepost::files::private_folder(&folder).expect("a folder of our own");
+    folder.join("images.lock")
+}
+
 /// Runs the program to its end.
 pub fn fencepost(arguments: &[&str]) -> Ended {
     start(command(arguments)).wait()

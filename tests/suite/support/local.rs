@@ -90,15 +90,16 @@ impl Local {
         pids.collect()
     }
 
-    /// Whatever is still there of any run.
+    /// Whatever is still there of any run, in order.
     pub fn left(&self) -> Vec<String> {
         let journals = self.kept_in("fencepost/local-faults").into_iter();
         let files = self.folders().into_iter().chain(journals);
         let files = files.map(|path| path.display().to_string());
         let processes = self.processes().into_iter();
-        files
-            .chain(processes.map(|pid| format!("process {pid}")))
-            .collect()
+        let processes = processes.map(|pid| format!("process {pid}"));
+        let mut left: Vec<String> = files.chain(processes).collect();
+        left.sort();
+        left
     }
 
     pub fn redis_server(&self) -> &Path {

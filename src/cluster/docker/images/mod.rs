@@ -12,7 +12,9 @@ mod program;
 use super::engine::{Engine, call, is_not_found, label_filter};
 use super::labels;
 use crate::cluster::{ClusterError, Image, OWN_IMAGE};
+use crate::files;
 use crate::progress::Progress;
+use bollard::models::ImageSummary;
 use bollard::query_parameters::{
     CreateImageOptions, ListImagesOptions, RemoveImageOptions, TagImageOptions,
 };
@@ -31,17 +33,22 @@ const OTHER_BUILDER_DEADLINE: Duration = Duration::from_secs(1800);
 /// Older images of this program that are kept: another run may be about to use one.
 const OWN_IMAGES_KEPT: usize = 4;
 
+/// What all images are called that are ours to remove.
+const OWN_NAMES: &str = "fencepost/";
+
 /// From the name in the Compose file to the id to start.
 pub type ImageIds = BTreeMap<String, String>;
 
-/// Makes or finds every one of these images, each of them once.
+/// Makes or finds every one of these images, each of them once. The file `lock` is
+/// held meanwhile.
 pub async fn ensure(
     engine: &Engine,
     images: impl IntoIterator<Item = &Image>,
+    lock: &Path,
     progress: &dyn Progress,
 ) -> Result<ImageIds, ClusterError> {
-    // One builder at a time on this machine: the second finds the first one's images.
-    let _lock = one_builder(progress).await?;
+    // One builder at a time of this user: the second finds the first one's images.
+    let _lock = one_builder(lock, progress).await?;
     let mut ids = ImageIds::new();
     for Image { name, build } in each_once(images) {
         let id = match build {
@@ -57,9 +64,10 @@ pub async fn ensure(
 /// The image of this program alone.
 pub async fn ensure_this_program(
     engine: &Engine,
+    lock: &Path,
     progress: &dyn Progress,
 ) -> Result<String, ClusterError> {
-    let _lock = one_builder(progress).await?;
+    let _lock = one_builder(lock, progress).await?;
     ensure_own(engine, progress).await
 }
 
@@ -192,37 +200,59 @@ async fn retag(engine: &Engine, from: &str, to: &str) -> Result<(), ClusterError
     call(&format!("tag {from} as {to}"), tagged).await
 }
 
+/// Removes every image that `fencepost images` made. Returns their tags.
+pub async fn remove_all(engine: &Engine) -> Result<Vec<String>, ClusterError> {
+    let mut removed = Vec::new();
+    for tag in made_by_us(engine, labels::IMAGE).await?.concat() {
+        let options = RemoveImageOptions::default();
+        let remove = engine.docker().remove_image(&tag, Some(options), None);
+        call(&format!("remove the image {tag}"), remove).await?;
+        removed.push(tag);
+    }
+    Ok(removed)
+}
+
 /// Every rebuild of this program leaves an image; the oldest go.
 async fn prune_own(engine: &Engine) -> Result<(), ClusterError> {
-    let options = ListImagesOptions {
-        filters: Some(label_filter(&format!("{}=self", labels::IMAGE))),
-        ..Default::default()
-    };
-    let listed = engine.docker().list_images(Some(options));
-    let mut images = call("list the images of this program", listed).await?;
-    images.sort_by_key(|image| std::cmp::Reverse(image.created));
-    for image in images.into_iter().skip(OWN_IMAGES_KEPT) {
+    let own = made_by_us(engine, &format!("{}=self", labels::IMAGE)).await?;
+    for tag in own.into_iter().skip(OWN_IMAGES_KEPT).flatten() {
         let options = RemoveImageOptions::default();
-        let removed = engine.docker().remove_image(&image.id, Some(options), None);
+        let removed = engine.docker().remove_image(&tag, Some(options), None);
         // One that a container still uses is refused, and goes another time.
         let _ = call("remove an old image of this program", removed).await;
     }
     Ok(())
 }
 
-async fn one_builder(progress: &dyn Progress) -> Result<Flock<File>, ClusterError> {
-    let user = nix::unistd::getuid();
-    let path = std::env::temp_dir().join(format!("fencepost-images-{user}.lock"));
+/// The tags of each image with this label, the latest first. Whatever is built from one
+/// of ours inherits its labels, so the name has to be ours as well.
+async fn made_by_us(engine: &Engine, label: &str) -> Result<Vec<Vec<String>>, ClusterError> {
+    let options = ListImagesOptions {
+        filters: Some(label_filter(label)),
+        ..Default::default()
+    };
+    let listed = engine.docker().list_images(Some(options));
+    Ok(own_tags(call("list the images", listed).await?))
+}
+
+fn own_tags(mut images: Vec<ImageSummary>) -> Vec<Vec<String>> {
+    images.sort_by_key(|image| std::cmp::Reverse(image.created));
+    let own_tags = images.into_iter().map(|image| {
+        let tags = image.repo_tags.into_iter();
+        tags.filter(|tag| tag.starts_with(OWN_NAMES)).collect()
+    });
+    own_tags
+        .filter(|tags: &Vec<String>| !tags.is_empty())
+        .collect()
+}
+
+/// Whoever waits for it may stop waiting at any time.
+async fn one_builder(path: &Path, progress: &dyn Progress) -> Result<Flock<File>, ClusterError> {
     let failed = |reason: String| ClusterError::Failed {
         what: format!("lock the making of images ({})", path.display()),
         reason,
     };
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(|error| failed(error.to_string()))?;
+    let file = files::append_private(path).map_err(|error| failed(error.to_string()))?;
     let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
         Ok(locked) => return Ok(locked),
         Err((file, nix::errno::Errno::EWOULDBLOCK)) => file,
@@ -242,4 +272,31 @@ async fn one_builder(progress: &dyn Progress) -> Result<Flock<File>, ClusterErro
     };
     task.finish("done");
     Ok(locked)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(created: i64, tags: &[&str]) -> ImageSummary {
+        ImageSummary {
+            created,
+            repo_tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
+            ..Default::default()
+        }
+    }
+
+    /// They inherit the label by which ours are found.
+    #[test]
+    fn images_that_somebody_built_from_ours_are_not_ours() {
+        let images = vec![
+            image(1, &["fencepost/self:latest-1"]),
+            image(4, &["mycompany/my-worker:1.0"]),
+            image(2, &["fencepost/self:latest-2", "mycompany/pinned:1.0"]),
+            image(3, &[]),
+            image(5, &["somewhere/fencepost/self:latest"]),
+        ];
+        let ours = [["fencepost/self:latest-2"], ["fencepost/self:latest-1"]];
+        assert_eq!(own_tags(images), ours);
+    }
 }
