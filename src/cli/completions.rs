@@ -1,6 +1,7 @@
 use super::exit::{Exit, Failure};
 use super::home::Home;
 use super::output;
+use crate::model::Name;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
@@ -21,7 +22,9 @@ pub struct Completions {
 impl Completions {
     pub fn execute(self, program: Command, home: Option<Home>) -> Result<Exit, Failure> {
         let names = home.and_then(|home| home.library().names().ok());
-        let mut program = with_scenarios(program, &names.unwrap_or_default());
+        // A file may be called whatever, and the shell runs what it is given.
+        let names = names.into_iter().flatten().flat_map(Name::new);
+        let mut program = with_scenarios(program, &names.collect::<Vec<_>>());
         let name = program.get_name().to_owned();
         let mut script = Vec::new();
         generate(self.shell, &mut program, name, &mut script);
@@ -31,12 +34,12 @@ impl Completions {
 }
 
 /// The commands that take scenarios know which there are.
-fn with_scenarios(program: Command, names: &[String]) -> Command {
+fn with_scenarios(program: Command, names: &[Name]) -> Command {
     if names.is_empty() {
         return program;
     }
     let known = |name: &'static str, argument: &'static str, program: Command| {
-        let names = PossibleValuesParser::new(names.to_vec());
+        let names = PossibleValuesParser::new(names.iter().map(Name::to_string));
         program.mut_subcommand(name, |command| {
             command.mut_arg(argument, |argument| argument.value_parser(names))
         })

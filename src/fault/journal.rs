@@ -397,4 +397,15 @@ mod tests {
         file.set_modified(then).unwrap();
         assert!(was_never_begun(&path));
     }
+
+    #[test]
+    fn what_is_no_name_is_not_read() {
+        for line in [
+            r#"{"run":"../x","owner":""}"#,
+            r#"{"id":1,"debts":[{"undo":"filters","node":"/../somebody-elses"}]}"#,
+            r#"{"id":1,"debts":[{"undo":"links","source":"a/b"}]}"#,
+        ] {
+            assert!(serde_json::from_str::<Line>(line).is_err(), "{line}");
+        }
+    }
 }

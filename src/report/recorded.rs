@@ -198,6 +198,7 @@ mod tests {
         let newer = good.replace("\"schema_version\":1", "\"schema_version\":2");
         let odd = good.replace("\"schema_version\":1", "\"schema_version\":\"one\"");
         let broken = good.replace("\"as_expected\"", "\"splendid\"");
+        let elsewhere = good.replace("\"fenced\"", "\"../../x\"");
         let no_verdict = r#"{"schema_version": 1, "stable": {"scenario": {"name": "x", "hash": ""}, "seed": 1, "cases": {}}}"#;
         let cases = [
             (&good[..good.len() / 2], "ends in the middle"),
@@ -209,6 +210,7 @@ mod tests {
             (&odd, "no fencepost ever wrote"),
             (&broken, "splendid"),
             (no_verdict, "missing field `verdict`"),
+            (&elsewhere, "\"../../x\" is not a name"),
         ];
         for (text, said) in cases {
             let error = read(text.as_bytes()).expect_err(text).to_string();

@@ -205,3 +205,49 @@ fn line_number(complaint: &str) -> Option<usize> {
     let (_, place) = complaint.split_once(".yml:")?;
     place.split(':').next()?.parse().ok()
 }
+
+/// A name is a container, a host and a folder.
+#[test]
+fn a_service_that_is_called_like_a_path_is_refused_where_it_stands() {
+    let home = Home::new();
+    let victim = home.file("victim");
+    std::fs::create_dir(&victim).expect("a folder");
+    home.write("victim/precious", "mine");
+    let absolute = victim.display().to_string();
+    for name in [
+        "../../x",
+        "../../../../../victim",
+        &absolute,
+        "a b",
+        "Redis",
+    ] {
+        let more = format!(
+            "services:\n  {name:?}: {{ image: fencepost/redis:7.0 }}\n  ..: {{ image: x }}\n"
+        );
+        let text =
+            std::fs::read_to_string(project().join("compose/redis.yml")).expect("a topology");
+        home.write("compose/evil.yml", text.replace("services:\n", &more));
+        let file = home.file("compose/evil.yml");
+        let first = format!(
+            "{}: {name:?} is not a name; use 1 to 50",
+            home.place("compose/evil.yml", &format!("{name:?}"))
+        );
+        let second = format!(
+            "{}: \"..\" is not a name",
+            home.place("compose/evil.yml", "..: {")
+        );
+        let evil = file.to_str().expect("a plain path");
+        let results = fresh_folder("evil-names");
+        let folder = results.to_str().expect("a plain path");
+        for arguments in [
+            &["validate", evil][..],
+            &["run", SCENARIO, "--runtime", "local", "--results", folder],
+            &["run", SCENARIO, "--runtime", "docker", "--results", folder],
+        ] {
+            let ended = offline(&[arguments, &["--home", home.path()]].concat());
+            ended.expect_code(64).expect_said(&[&first, &second]);
+        }
+        assert_eq!(std::fs::read_dir(&results).expect("a folder").count(), 0);
+    }
+    assert!(victim.join("precious").is_file());
+}

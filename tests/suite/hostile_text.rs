@@ -69,6 +69,37 @@ fn an_error_about_a_hostile_row_is_harmless() {
     assert!(ended.stderr.contains("\\x1b[2J"), "{ended}");
 }
 
+/// What a result calls a case or a scenario may become a folder.
+#[test]
+fn a_result_with_a_name_that_is_none_is_refused() {
+    let good = project().join("tests/results/pause-gt-ttl/good");
+    let good = good.to_str().expect("a plain path");
+    for name in ["../../x", "/etc", HOSTILE] {
+        for part in ["cases", "unfinished", "scenario"] {
+            let run = Run::new();
+            let result = run.file("result.json");
+            let mut changed = json(&result);
+            let stable = &mut changed["stable"];
+            match part {
+                "cases" => stable["cases"][name] = stable["cases"]["fenced"].clone(),
+                "unfinished" => stable["unfinished"] = json!([name]),
+                _ => stable["scenario"]["name"] = json!(name),
+            }
+            fs::write(&result, changed.to_string()).expect("a copy");
+            for arguments in [
+                &["check", run.path()][..],
+                &["report", run.path()],
+                &["diff", good, run.path()],
+                &["bless", run.path()],
+            ] {
+                let ended = offline(arguments).expect_said(&["is not a name"]);
+                assert!(matches!(ended.code, Some(2 | 64)), "{ended}");
+                expect_harmless(&ended.stderr);
+            }
+        }
+    }
+}
+
 /// A recorded run, to be changed.
 struct Run {
     folder: TempDir,
@@ -117,9 +148,7 @@ impl Run {
         let mut changed = json(&result);
         changed["environment"][HOSTILE] = json!(HOSTILE);
         changed["stable"]["mutant"] = json!(HOSTILE);
-        changed["stable"]["unfinished"] = json!([HOSTILE]);
         changed["stable"]["cases"]["fenced"]["doubts"] = json!([HOSTILE]);
-        changed["stable"]["cases"][HOSTILE] = changed["stable"]["cases"]["fenced"].clone();
         fs::write(&result, changed.to_string()).expect("a copy");
         run
     }

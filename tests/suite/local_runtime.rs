@@ -1,6 +1,7 @@
 //! The same scenarios on processes of this machine.
 
 mod bad_input;
+mod confined;
 mod endings;
 mod same;
 

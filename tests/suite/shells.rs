@@ -92,6 +92,30 @@ fn completions_can_be_made_anywhere() {
     assert!(!script.contains(SCENARIO), "there is no scenario to name");
 }
 
+/// The script is code, and bash expands the words that it offers.
+#[test]
+fn no_file_name_becomes_shell_code() {
+    let home = Home::new();
+    let names = [
+        "$(touch pwned)",
+        "`touch pwned`",
+        "a;touch pwned",
+        "a'b\"c",
+        "a b",
+    ];
+    for name in names {
+        home.write(&format!("scenarios/{name}.yml"), "");
+    }
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let asked = ["completions", shell, "--home", home.path()];
+        let script = offline(&asked).expect_code(0).stdout;
+        assert!(!script.contains("touch pwned"), "{shell}");
+        assert!(!script.contains("a'b"), "{shell}");
+    }
+    let script = offline(&["completions", "bash", "--home", home.path()]);
+    script.expect_code(0).expect_said(&[SCENARIO]);
+}
+
 #[test]
 fn the_manual_page_names_every_command_and_is_set_without_a_warning() {
     let page = offline(&["man"]).expect_code(0).stdout;

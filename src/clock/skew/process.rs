@@ -10,7 +10,10 @@ const INITIAL_PID_NAMESPACE: &str = "pid:[4026531836]";
 
 /// The line of /proc/PID/maps that is the vDSO.
 pub fn vdso_of(maps: &str) -> Option<Range<u64>> {
-    let line = maps.lines().find(|line| line.ends_with("[vdso]"))?;
+    // Behind addresses, rights, offset, device and inode. A file may be called so as
+    // well, but stands there with its whole path.
+    let is_vdso = |line: &&str| line.split_whitespace().skip(5).eq(["[vdso]"]);
+    let line = maps.lines().find(is_vdso)?;
     let (start, end) = line.split_whitespace().next()?.split_once('-')?;
     let number = |text: &str| u64::from_str_radix(text, 16).ok();
     Some(number(start)?..number(end)?)
@@ -144,4 +147,20 @@ pub fn from_proc(pid: i32, what: &str, error: io::Error) -> SkewError {
 fn namespace(pid: &str, kind: &str) -> Option<String> {
     let link = fs::read_link(format!("/proc/{pid}/ns/{kind}")).ok()?;
     Some(link.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_called_like_the_vdso_is_not_it() {
+        let maps = "\
+10000-20000 r--p 00000000 08:01 7 /tmp/x[vdso]
+20000-30000 r--p 00000000 08:01 8 /tmp/x [vdso]
+30000-40000 r--p 00000000 08:01 9 /[vdso]
+7ff000-7ff800 r-xp 00000000 00:00 0                          [vdso]
+";
+        assert_eq!(vdso_of(maps), Some(0x7ff000..0x7ff800));
+    }
 }

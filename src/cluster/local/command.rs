@@ -2,6 +2,7 @@
 //! process of this machine: other ports, addresses in place of names, and files
 //! in the node's own folder.
 
+use super::confined::path_at;
 use super::ports::Ports;
 use crate::cluster::NodeSpec;
 use crate::model::Name;
@@ -13,6 +14,8 @@ use std::path::{Path, PathBuf};
 /// Where a container listens.
 const EVERYWHERE: &str = "0.0.0.0";
 const LOOPBACK: &str = "127.0.0.1";
+/// The host that a Toxiproxy listens at may also be a name.
+const HOST: [&str; 2] = ["-host", "--host"];
 
 /// What a node finds around it.
 pub struct Here<'a> {
@@ -51,8 +54,8 @@ pub fn said_here(node: &NodeSpec, here: &Here<'_>) -> io::Result<Said> {
         } else if let Some(port) = lone_port {
             let own = here.ports.of(here.node, port)?;
             said.command.push(own.port().to_string());
-        } else if word == EVERYWHERE {
-            said.command.push(LOOPBACK.to_owned());
+        } else if let Some(flag) = before_host(word, before) {
+            said.command.push(format!("{flag}{LOOPBACK}"));
         } else if let Some((flag, path)) = path_in(word) {
             let path = here.root.join(path.trim_start_matches('/'));
             said.command.push(format!("{flag}{}", path.display()));
@@ -75,11 +78,14 @@ pub fn said_here(node: &NodeSpec, here: &Here<'_>) -> io::Result<Said> {
 
 /// `/data`, or `--data-dir=` and `/data`.
 fn path_in(word: &str) -> Option<(&str, &str)> {
-    let at = match word.starts_with('/') {
-        true => 0,
-        false => word.find("=/")? + 1,
-    };
-    Some(word.split_at(at))
+    path_at(word).map(|at| word.split_at(at))
+}
+
+/// What stands before a host to listen at, in its word: nothing, or `-host=`.
+fn before_host<'a>(word: &'a str, before: &str) -> Option<&'a str> {
+    let (flag, host) = word.split_at(word.rfind('=').map_or(0, |at| at + 1));
+    let is_named = HOST.contains(&before) || HOST.contains(&flag.trim_end_matches('='));
+    (is_named || host == EVERYWHERE).then_some(flag)
 }
 
 impl Here<'_> {
@@ -209,6 +215,21 @@ mod tests {
             "etcd --name=e1 --data-dir=/run/e1/data --listen-peer-urls=http://127.0.0.1:{own} --initial-cluster=e1=http://127.0.0.1:{own},e2=http://127.0.0.1:{other}"
         );
         assert_eq!(said.command.join(" "), wanted);
+    }
+
+    #[test]
+    fn a_proxy_listens_on_loopback_whatever_its_host_is_called() {
+        let told = Told::new(true);
+        for host in [
+            "-host 0.0.0.0",
+            "-host=0.0.0.0",
+            "--host=::",
+            "-host somewhere",
+        ] {
+            let said = told.say(&format!("toxiproxy {host} -seed 1"), &[]).command;
+            let said = said.join(" ").replace('=', " ").replace("--", "-");
+            assert_eq!(said, "toxiproxy -host 127.0.0.1 -seed 1", "{host}");
+        }
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //! system chooses.
 
 mod command;
+mod confined;
 mod folder;
+mod listeners;
 mod log;
 mod ports;
 mod process;
@@ -160,7 +162,15 @@ impl Cluster for LocalCluster {
         let process = self.process(node, "listen to")?;
         let said = process.log.await_said(text);
         let reason = match tokio::time::timeout(READY_DEADLINE, said).await {
-            Ok(true) => return Ok(()),
+            Ok(true) => match listeners::objection(&process.all(), &self.ports.of_node(node)) {
+                Ok(None) => return Ok(()),
+                objection => {
+                    // Nobody may talk to it, or to whoever is in its place.
+                    self.end(node, &process).await?;
+                    let unknown = |error| format!("where it listens cannot be seen: {error}");
+                    objection.map_or_else(unknown, Option::unwrap_or_default)
+                }
+            },
             Ok(false) => "its process ended".to_owned(),
             Err(_) => {
                 let seconds = READY_DEADLINE.as_secs();

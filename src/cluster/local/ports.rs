@@ -1,10 +1,11 @@
 //! Which port of this machine stands for which port of a node.
 
+use crate::model::Name;
 use socket2::{Domain, Protocol, Socket, Type};
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 
 /// Chosen by the system when first asked for, and the same from then on.
 ///
@@ -12,6 +13,8 @@ use std::sync::Mutex;
 /// the cluster lives. Both it and the server's own socket allow the address to be
 /// reused, so the server may listen there, also after a restart; and the system
 /// gives the port to nobody else who asks for any. So there is no race to lose.
+/// Whoever names it, though, gets it while its server is not there; `listeners.rs`
+/// sees that.
 #[derive(Default)]
 pub struct Ports {
     held: Mutex<BTreeMap<(String, u16), Held>>,
@@ -23,6 +26,13 @@ struct Held {
 }
 
 impl Ports {
+    /// All that stand for one of this node.
+    pub fn of_node(&self, node: &Name) -> Vec<SocketAddr> {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let own = held.iter().filter(|((name, _), _)| name == node);
+        own.map(|(_, held)| held.address).collect()
+    }
+
     pub fn of(&self, node: &str, port: u16) -> io::Result<SocketAddr> {
         let mut held = self.held.lock();
         let held = held.as_mut().unwrap_or_else(|poisoned| poisoned.get_mut());

@@ -2,6 +2,7 @@
 //! installed on this machine.
 
 use super::command::Said;
+use super::confined;
 use crate::cluster::{ClusterError, NodeSpec, OWN_IMAGE, find_program};
 use crate::files::private_folder;
 use std::collections::BTreeMap;
@@ -182,11 +183,15 @@ impl Found {
         Ok(command)
     }
 
-    /// Older versions of etcd write another kind of log by default.
+    /// What comes last wins.
     fn more_arguments(&self) -> &[&str] {
         match self.program {
+            // Containers listen everywhere, and say so or leave it out. A server that goes
+            // into the background would outlive us.
+            Program::RedisServer => &["--bind", "127.0.0.1", "--daemonize", "no"],
+            // Older versions write another kind of log by default.
             Program::Etcd => &["--logger=zap"],
-            _ => &[],
+            Program::Ourselves => &[],
         }
     }
 }
@@ -213,6 +218,9 @@ pub fn unstartable(node: &NodeSpec) -> Option<String> {
             "its image {image} takes a container; use --runtime docker"
         ));
     };
+    if let Some(objection) = confined::objection(program, node) {
+        return Some(objection);
+    }
     let about = program.about()?;
     let first = node.command.first().map(String::as_str);
     if first != Some(about.name) {

@@ -25,6 +25,8 @@ const WORKER: &str = "worker";
 const ENDPOINTS: &str = "FENCEPOST_ENDPOINTS";
 /// And where that of its resource.
 const RESOURCE: &str = "FENCEPOST_RESOURCE";
+/// And where its own, to serve metrics at.
+pub const METRICS: &str = "FENCEPOST_METRICS";
 
 #[derive(Clone, Debug)]
 pub struct Topology {
@@ -82,7 +84,7 @@ impl Service {
     /// The node that this service, or a worker from this template, is started as.
     pub fn node(&self, name: &Name) -> NodeSpec {
         let addressed = match self.template {
-            true => vec![ENDPOINTS.to_owned(), RESOURCE.to_owned()],
+            true => [ENDPOINTS, RESOURCE, METRICS].map(str::to_owned).into(),
             // What a run adds to it later holds none.
             false => self.environment.keys().cloned().collect(),
         };

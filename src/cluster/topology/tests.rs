@@ -33,8 +33,7 @@ fn a_service_is_read_with_what_the_harness_needs() {
     assert_eq!(started, ["redis", "store"]);
     // Of a worker's settings these are addresses, whatever the others look like.
     let worker = topology.workers[0].service.node(&"a".into());
-    let addressed = ["FENCEPOST_ENDPOINTS", "FENCEPOST_RESOURCE"];
-    assert_eq!(worker.addressed, addressed);
+    assert_eq!(worker.addressed, [ENDPOINTS, RESOURCE, METRICS]);
 }
 
 #[test]

@@ -253,7 +253,6 @@ fn nothing_out_of_a_record_moves_a_cursor_or_makes_a_line() {
     for text in [
         screen(&run, &all),
         screen(&run, &PLAIN),
-        line(&run, &all),
         quoted,
         summary(&listed, Path::new(hostile), &all),
     ] {
