@@ -101,13 +101,21 @@ pub fn create(path: &Path, mode: u32) -> io::Result<File> {
     options.write(true).create_new(true).mode(mode).open(path)
 }
 
-/// Opens a file of our own to append to it, or makes it: never through a link,
-/// and never one that belongs to somebody else.
+/// Opens a file of our own to read it and append to it, or makes it: never through
+/// a link, and never one that belongs to somebody else.
 pub fn append_private(path: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
+    open_private(path, OpenOptions::new().append(true))
+}
+
+/// The same, to write anywhere in it.
+pub fn edit_private(path: &Path) -> io::Result<File> {
+    open_private(path, OpenOptions::new().write(true))
+}
+
+fn open_private(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
     let file = options
+        .read(true)
         .create(true)
-        .append(true)
         .mode(PRIVATE)
         .custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW)
         .open(path)
@@ -261,6 +269,7 @@ mod tests {
 
         symlink(&victim, results.join("journal")).unwrap();
         assert!(append_private(&results.join("journal")).is_err());
+        assert!(edit_private(&results.join("journal")).is_err());
         assert!(create(&results.join("journal"), PRIVATE).is_err());
         assert_eq!(fs::read(&victim).unwrap(), b"precious");
     }

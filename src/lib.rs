@@ -9,6 +9,12 @@ pub mod model;
 /// Files that somebody else may have made, and files that are ours alone.
 pub mod files;
 
+/// Reading from somebody who may never stop sending.
+mod bounded;
+
+/// How every listener serves HTTP.
+mod serve;
+
 /// Time that no fault touches.
 pub mod clock;
 

@@ -1,7 +1,7 @@
 use super::exit::{Exit, Failure};
 use super::format::Printed;
 use super::load::{self, Servers, Written, scalar};
-use crate::model::{Backend, LockServers, WaitPolicy};
+use crate::model::{Backend, LockServers, WaitPolicy, without_password};
 use crate::resource::ResourceClient;
 use crate::run::LocalRequest;
 use clap::Args;
@@ -182,7 +182,7 @@ impl Contend {
         written.from("--fence", format!("fence: {}", scalar(&self.fence)));
         written.line(match self.fence.as_str() {
             "off" => "expect: { accepted_writes: 1.. }",
-            _ => "expect: { violations: 0, accepted_writes: 1.. }",
+            _ => "expect: { violations: 0, rightful_rejections: 0, accepted_writes: 1.. }",
         });
         written.line("cases:");
         for (backend, wait) in cases {
@@ -227,6 +227,7 @@ where
 /// The judge looks at the whole log, so it has to be that of this load.
 async fn must_be_fresh(url: &str) -> Result<(), Failure> {
     let client = ResourceClient::new(url, RESOURCE_DEADLINE);
+    let url = without_password(url);
     let client = client.map_err(|error| Failure::usage(format!("--resource: {error}")))?;
     let log = client.log().await;
     let log = log.map_err(|error| {

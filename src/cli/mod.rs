@@ -204,7 +204,13 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
 }
 
 fn block_on(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
-    let runtime = tokio::runtime::Runtime::new().map_err(Failure::harness)?;
+    // Its own choice would go by TOKIO_WORKER_THREADS, and panic about what it finds there.
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()
+        .map_err(Failure::harness)?;
     let result = runtime.block_on(work);
     // Nothing that still hangs in the background may hold the exit up.
     runtime.shutdown_background();

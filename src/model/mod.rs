@@ -3,6 +3,7 @@
 //! Everything here can be written to a file and read back; nothing here knows
 //! a container, a lock server or a clock.
 
+mod address;
 mod body_hash;
 mod case;
 mod doubt;
@@ -31,6 +32,7 @@ pub mod trigger;
 mod verdict;
 mod violation_kind;
 
+pub use address::without_password;
 pub use body_hash::BodyHash;
 pub use case::CaseRecord;
 pub use doubt::{Doubt, DoubtReason, FaultDoubt};

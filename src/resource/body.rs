@@ -2,15 +2,14 @@
 
 use super::limits::{BODY_DEADLINE, MAX_BODY_BYTES};
 use super::reply::{Refusal, bad_request, refuse};
+use crate::bounded::{self, Unread};
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
-use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
+use bytes::Bytes;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// A body that is too long is still read up to here: a client that is busy
-/// sending would otherwise see its connection reset in place of the answer.
+/// A body that is too long is still read up to here.
 const MAX_DISCARD_BYTES: usize = 1024 * 1024;
 
 pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
@@ -33,23 +32,11 @@ async fn read_within(body: Body, deadline: Duration) -> Result<Bytes, Refusal> {
 }
 
 async fn collect(body: Body) -> Result<Bytes, Refusal> {
-    let mut chunks = body.into_data_stream();
-    let mut kept = BytesMut::new();
-    let mut length = 0;
-    while let Some(chunk) = chunks.next().await {
-        let chunk = chunk.map_err(|error| bad_request(format!("the body broke off: {error}")))?;
-        length += chunk.len();
-        if length > MAX_DISCARD_BYTES {
-            return Err(too_large());
-        }
-        if length <= MAX_BODY_BYTES {
-            kept.extend_from_slice(&chunk);
-        }
-    }
-    if length > MAX_BODY_BYTES {
-        return Err(too_large());
-    }
-    Ok(kept.freeze())
+    let sent = bounded::sent(body, MAX_BODY_BYTES, MAX_DISCARD_BYTES).await;
+    sent.map_err(|unread| match unread {
+        Unread::TooLong => too_large(),
+        Unread::BrokenOff(error) => bad_request(format!("the body broke off: {error}")),
+    })
 }
 
 fn too_large() -> Refusal {
@@ -62,7 +49,7 @@ fn too_large() -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use futures_util::stream;
+    use futures_util::{StreamExt, stream};
     use std::io;
 
     #[tokio::test]

@@ -1,9 +1,10 @@
 //! How workers and the orchestrator talk to the resource.
 
 use super::headers::{BASED_ON, OWNER, SEQ, TOKEN};
-use super::limits::key_problem;
+use super::limits::{MAX_ANSWER_BYTES, MAX_LOG_BYTES, MAX_ROW_BYTES, key_problem};
 use super::metrics::STALE_REJECTIONS;
-use crate::model::{FencingToken, LogRow, RowValue};
+use crate::bounded;
+use crate::model::{FencingToken, LogRow, RowValue, without_password};
 use bytes::Bytes;
 use futures_util::{Stream, TryStreamExt, stream};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
@@ -13,7 +14,6 @@ use std::error::Error;
 use std::io;
 use std::pin::pin;
 use std::time::Duration;
-use tokio::io::AsyncBufReadExt;
 use tokio_util::io::StreamReader;
 
 #[derive(Clone, Debug)]
@@ -75,7 +75,7 @@ impl ResourceClient {
     /// `timeout` bounds each request; of a log it bounds each wait for more.
     pub fn new(base_url: &str, timeout: Duration) -> Result<ResourceClient, ClientError> {
         let address = |reason: String| ClientError::Address {
-            url: base_url.to_owned(),
+            url: without_password(base_url),
             reason,
         };
         let base = Url::parse(base_url).map_err(|error| address(error.to_string()))?;
@@ -151,10 +151,16 @@ impl ResourceClient {
         let name = "GET /log";
         let mut rows = pin!(self.rows(name, false).await?);
         let mut all = Vec::new();
-        while let Some(row) = tokio::time::timeout(self.timeout, rows.try_next())
+        let mut length = 0;
+        while let Some((row, bytes)) = tokio::time::timeout(self.timeout, rows.try_next())
             .await
             .map_err(|_| no_answer(name, "it stopped in the middle"))??
         {
+            length += bytes;
+            if length > MAX_LOG_BYTES {
+                let reason = format!("it has more than {MAX_LOG_BYTES} bytes");
+                return Err(no_answer(name, reason));
+            }
             all.push(row);
         }
         Ok(all)
@@ -165,7 +171,8 @@ impl ResourceClient {
     pub async fn follow(
         &self,
     ) -> Result<impl Stream<Item = Result<LogRow, ClientError>> + Send + use<>, ClientError> {
-        self.rows("GET /log?follow=true", true).await
+        let rows = self.rows("GET /log?follow=true", true).await?;
+        Ok(rows.map_ok(|(row, _)| row))
     }
 
     /// How many writes were answered 409 since the resource started.
@@ -173,17 +180,19 @@ impl ResourceClient {
         let name = "GET /metrics";
         let request = self.http.get(self.url(&["metrics"])).timeout(self.timeout);
         let response = successful(name, self.send(name, request).await?).await?;
-        let text = response.text().await.map_err(unread(name))?;
+        let text = text(name, response).await?;
         text.lines()
             .find_map(|line| line.strip_prefix(STALE_REJECTIONS)?.trim().parse().ok())
             .ok_or_else(|| no_answer(name, format!("it has no {STALE_REJECTIONS}")))
     }
 
+    /// Each with the length of its line.
     async fn rows(
         &self,
         name: &'static str,
         follow: bool,
-    ) -> Result<impl Stream<Item = Result<LogRow, ClientError>> + Send + use<>, ClientError> {
+    ) -> Result<impl Stream<Item = Result<(LogRow, usize), ClientError>> + Send + use<>, ClientError>
+    {
         let mut url = self.url(&["log"]);
         url.set_query(follow.then_some("follow=true"));
         // A timeout set on the request would end the stream as well.
@@ -195,15 +204,21 @@ impl ResourceClient {
             .await
             .map_err(|_| no_answer(name, "it did not come in time"))??;
         let bytes = response.bytes_stream();
-        let lines = StreamReader::new(bytes.map_err(io::Error::other)).lines();
-        Ok(stream::try_unfold(lines, move |mut lines| async move {
-            let line = lines.next_line().await;
+        let reader = StreamReader::new(bytes.map_err(io::Error::other));
+        Ok(stream::try_unfold(reader, move |mut reader| async move {
+            // One byte of indentation.
+            let line = bounded::line(&mut reader, MAX_ROW_BYTES + 1).await;
             let Some(line) = line.map_err(|error| no_answer(name, chain(&error)))? else {
                 return Ok(None);
             };
-            let row = serde_json::from_str(&line)
-                .map_err(|error| no_answer(name, format!("this is no row ({error}): {line}")))?;
-            Ok(Some((row, lines)))
+            let row = serde_json::from_slice(&line).map_err(|error| {
+                let line = String::from_utf8_lossy(&line);
+                no_answer(
+                    name,
+                    format!("this is no row ({error}): {}", line.trim_end()),
+                )
+            })?;
+            Ok(Some(((row, line.len()), reader)))
         }))
     }
 
@@ -259,9 +274,9 @@ async fn successful(name: &str, response: Response) -> Result<Response, ClientEr
     if status.is_success() {
         return Ok(response);
     }
-    let text = response.text().await.map_err(unread(name))?;
+    let text = text(name, response).await?;
     let message = serde_json::from_str(&text).map_or(text, |body: ErrorBody| body.error);
-    if status.is_client_error() {
+    if status.is_client_error() || status == StatusCode::INSUFFICIENT_STORAGE {
         return Err(ClientError::BadRequest {
             request: name.to_owned(),
             status: status.as_u16(),
@@ -272,12 +287,18 @@ async fn successful(name: &str, response: Response) -> Result<Response, ClientEr
 }
 
 async fn parse<T: DeserializeOwned>(name: &str, response: Response) -> Result<T, ClientError> {
-    let bytes = response.bytes().await.map_err(unread(name))?;
+    let bytes = body(name, response).await?;
     serde_json::from_slice(&bytes).map_err(|error| no_answer(name, error.to_string()))
 }
 
-fn unread(name: &str) -> impl FnOnce(reqwest::Error) -> ClientError {
-    move |error| no_answer(name, chain(&error))
+async fn text(name: &str, response: Response) -> Result<String, ClientError> {
+    let bytes = body(name, response).await?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+async fn body(name: &str, response: Response) -> Result<Vec<u8>, ClientError> {
+    let body = bounded::body(response, MAX_ANSWER_BYTES).await;
+    body.map_err(|error| no_answer(name, chain(&error)))
 }
 
 fn no_answer(request: &str, reason: impl Into<String>) -> ClientError {

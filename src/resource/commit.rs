@@ -11,7 +11,7 @@ use super::metrics::Metrics;
 #[cfg(debug_assertions)]
 use super::mutant::Mutant;
 use super::recover::Sound;
-use super::state::{Answer, State, Stored, TokenMissing, WriteRequest};
+use super::state::{Answer, State, Stored, Undecided, WriteRequest};
 use crate::clock::raw_monotonic_ns;
 use std::io;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) enum Unanswered {
     TooSlow,
 }
 
-type WriteReply = Result<Answer, TokenMissing>;
+type WriteReply = Result<Answer, Undecided>;
 
 enum Command {
     Write(WriteRequest, oneshot::Sender<WriteReply>),
@@ -173,7 +173,7 @@ fn run(
         }
         pending.drain(..).for_each(Pending::answer);
     }
-    Ok(())
+    log.close()
 }
 
 impl Pending {

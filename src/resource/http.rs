@@ -3,11 +3,11 @@
 use super::body;
 use super::commit::{Committer, Unanswered};
 use super::headers::{TOKEN, WriteHeaders};
-use super::limits::key_problem;
+use super::limits::{MAX_HELD_BYTES, key_problem};
 use super::log_stream;
 use super::metrics::{self, Metrics};
 use super::reply::{Refusal, bad_request, json, refuse};
-use super::state::{Answer, Stored, TokenMissing, WriteRequest};
+use super::state::{Answer, Stored, Undecided, WriteRequest};
 use crate::model::{FencingToken, RowValue};
 use axum::Router;
 use axum::body::Body;
@@ -103,9 +103,16 @@ async fn write(
             };
             Ok(json(StatusCode::CONFLICT, &rejected))
         }
-        Err(TokenMissing) => Err(bad_request(format!(
+        Err(Undecided::TokenMissing) => Err(bad_request(format!(
             "{TOKEN} is missing: the fence is on, so send the token that the lock granted"
         ))),
+        Err(Undecided::Full) => Err(refuse(
+            StatusCode::INSUFFICIENT_STORAGE,
+            format!(
+                "the resource holds {MAX_HELD_BYTES} bytes of keys and values and takes no more: \
+                 nothing was written; use fewer keys or shorter values"
+            ),
+        )),
     }
 }
 

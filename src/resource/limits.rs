@@ -7,10 +7,20 @@ pub const MAX_KEY_BYTES: usize = 256;
 pub const MAX_OWNER_BYTES: usize = 128;
 pub const MAX_BODY_BYTES: usize = 64 * 1024;
 
+/// Keys, values and what is known about them. A write that would need more is
+/// refused with 507 and is not in the log; one that needs no more than what it
+/// replaces always fits.
+pub const MAX_HELD_BYTES: usize = 256 * 1024 * 1024;
+
 /// The longest line that a row can be: JSON spends six bytes on a control
 /// character and at most four on a byte that is not text; the rest is the key,
 /// the owner and numbers.
 pub(super) const MAX_ROW_BYTES: usize = 6 * MAX_BODY_BYTES + 4 * 1024;
+
+/// The longest answer that a client takes, other than a log.
+pub(super) const MAX_ANSWER_BYTES: usize = 1024 * 1024;
+/// The longest log that a client reads into memory.
+pub(super) const MAX_LOG_BYTES: usize = 1024 * 1024 * 1024;
 
 /// What is written between two syncs, and so the most that a crash can tear.
 pub(super) const MAX_BATCH_BYTES: usize = 1024 * 1024;
@@ -25,6 +35,7 @@ pub(super) const BODY_DEADLINE: Duration = Duration::from_secs(10);
 pub(super) const COMMIT_DEADLINE: Duration = Duration::from_secs(30);
 
 const _: () = assert!(MAX_ROW_BYTES <= MAX_BATCH_BYTES);
+const _: () = assert!(MAX_ROW_BYTES <= MAX_ANSWER_BYTES);
 
 /// What is wrong with a key, and what would be right.
 pub(super) fn key_problem(key: &str) -> Option<String> {

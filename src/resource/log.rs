@@ -1,17 +1,19 @@
 //! The append-only file behind the resource: one row a line, in order.
 //!
 //! The first row of a batch starts at the margin; rows that were committed
-//! with it are indented by one space, which JSON ignores. So a reader of a
-//! damaged file can tell what was surely acknowledged: every batch that has
-//! another one behind it.
+//! with it are indented by one space, which JSON ignores. How much of it was
+//! acknowledged is in the mark beside it.
 
 use super::limits::{MAX_BATCH_BYTES, MAX_ROW_BYTES};
-use super::recover::{self, Sound};
+use super::mark::{self, Acknowledged, Mark};
+use super::recover::{self, Recovered, Sound};
+use crate::files;
 use crate::model::LogRow;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 pub const FILE_NAME: &str = "log.jsonl";
@@ -30,17 +32,45 @@ pub enum LogError {
     )]
     InUse { path: PathBuf },
     #[error(
-        "{}:{line}: {problem}, and the {cut_bytes} bytes from there on hold rows that were \
+        "{}:{line}: {problem}, and the {cut_bytes} bytes from there on {} rows that were \
          acknowledged: put back a copy of the file, or keep what is good with \
-         `sed -i '{line},$d' {}` and live without the rest",
+         `sed -i '{line},$d' {} && rm -f {}` and live without the rest",
         path.display(),
-        path.display()
+        if *certainly { "hold" } else { "may hold" },
+        path.display(),
+        path.with_file_name(mark::FILE_NAME).display()
     )]
     Corrupt {
         path: PathBuf,
         line: u64,
         problem: String,
         cut_bytes: u64,
+        certainly: bool,
+    },
+    #[error(
+        "{} does not hold the {rows} rows that were acknowledged: {problem}; put back a copy of \
+         the file, or remove {} to take it as it is",
+        path.display(),
+        path.with_file_name(mark::FILE_NAME).display()
+    )]
+    NotAsAcknowledged {
+        path: PathBuf,
+        rows: u64,
+        problem: &'static str,
+    },
+    #[error(
+        "{} is not a log of the resource ({problem}), and is left alone: name another data directory",
+        path.display()
+    )]
+    Foreign { path: PathBuf, problem: String },
+    #[error(
+        "{} does not say how much of the log was acknowledged ({error}): put back a copy of it, or \
+         remove it to take the log as it is",
+        path.display()
+    )]
+    BadMark {
+        path: PathBuf,
+        error: serde_json::Error,
     },
 }
 
@@ -62,6 +92,7 @@ pub(super) struct Log {
     file: Flock<File>,
     path: PathBuf,
     sound: Sound,
+    mark: Mark,
     /// A test can hold every sync back.
     #[cfg(test)]
     before_sync: Option<Box<dyn Fn() + Send>>,
@@ -72,22 +103,22 @@ impl Log {
     pub fn open(dir: &Path, each: impl FnMut(LogRow)) -> Result<Log, LogError> {
         let path = dir.join(FILE_NAME);
         create_dir_durably(dir)?;
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create(true)
-            .open(&path)
-            .map_err(failed("open", &path))?;
+        let file = files::append_private(&path).map_err(failed("open", &path))?;
         let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(file) => file,
             Err((_, Errno::EWOULDBLOCK)) => return Err(LogError::InUse { path }),
             Err((_, errno)) => return Err(failed("lock", &path)(errno.into())),
         };
-        let (sound, torn_bytes) = recover::read_back(&file, &path, each)?;
+        let acknowledged = Acknowledged::read(dir)?;
+        let Recovered {
+            sound,
+            hash,
+            torn_bytes,
+        } = recover::read_back(&file, &path, acknowledged, each)?;
         if torn_bytes > 0 {
             eprintln!(
-                "resource: cut {torn_bytes} bytes off the end of {}: a batch that was \
-                 never acknowledged",
+                "resource: cut {torn_bytes} bytes off the end of {}: an unfinished batch \
+                 behind the mark of what was acknowledged",
                 path.display()
             );
             file.set_len(sound.bytes)
@@ -96,11 +127,13 @@ impl Log {
         // Rows of a process that was killed between write and sync are in the
         // file but perhaps not on disk; from here on they are shown.
         file.sync_all().map_err(failed("sync", &path))?;
+        let mark = Mark::open(dir, sound, hash)?;
         sync_dir(dir)?;
         Ok(Log {
             file,
             path,
             sound,
+            mark,
             #[cfg(test)]
             before_sync: None,
         })
@@ -115,14 +148,19 @@ impl Log {
             .map_err(failed("write to", &self.path))
     }
 
-    /// When this returns, the batch that was just written is on disk.
+    /// When this returns, the batch that was just written is on disk, and marked as such.
     pub fn sync(&mut self, batch: &Batch) -> Result<(), LogError> {
         #[cfg(test)]
         self.before_sync.iter().for_each(|wait| wait());
         self.file.sync_data().map_err(failed("sync", &self.path))?;
         self.sound.bytes += batch.bytes.len() as u64;
         self.sound.rows += batch.rows;
-        Ok(())
+        self.mark.advance(&batch.bytes, self.sound)
+    }
+
+    /// Nothing will be written any more.
+    pub fn close(self) -> Result<(), LogError> {
+        self.mark.sync()
     }
 
     pub fn path(&self) -> &Path {
@@ -142,6 +180,7 @@ impl Log {
             file: Flock::lock(file, FlockArg::LockSharedNonblock).unwrap(),
             path: PathBuf::from("log-of-a-test"),
             sound: Sound::default(),
+            mark: Mark::of_a_test(),
             before_sync: None,
         }
     }
@@ -223,7 +262,9 @@ fn create_dir_durably(dir: &Path) -> Result<(), LogError> {
         })
         .collect();
     let existing = parents.iter().take_while(|parent| !parent.is_dir()).count();
-    fs::create_dir_all(dir).map_err(failed("create the directory", dir))?;
+    let mut private = DirBuilder::new();
+    let made = private.recursive(true).mode(0o700).create(dir);
+    made.map_err(failed("create the directory", dir))?;
     parents
         .iter()
         .take(existing + 1)
@@ -240,6 +281,7 @@ fn sync_dir(dir: &Path) -> Result<(), LogError> {
 mod tests {
     use super::*;
     use crate::model::{RowOutcome, RowValue};
+    use std::os::unix::fs::PermissionsExt;
 
     fn row(seq: u64, value: &[u8]) -> LogRow {
         LogRow {
@@ -278,11 +320,34 @@ mod tests {
     }
 
     #[test]
-    fn directories_that_do_not_exist_are_created() {
+    fn directories_that_do_not_exist_are_created_for_this_user_alone() {
         let dir = tempfile::tempdir().unwrap();
         let deep = dir.path().join("a/b/c");
         Log::open(&deep, |_| ()).unwrap();
-        assert!(deep.join(FILE_NAME).is_file());
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&deep), 0o700);
+        for name in [FILE_NAME, mark::FILE_NAME] {
+            assert_eq!(mode(&deep.join(name)), 0o600, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_link_is_not_followed_and_a_pipe_is_not_waited_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let elsewhere = dir.path().join("elsewhere");
+        std::fs::write(&elsewhere, "precious\n").unwrap();
+        for name in [FILE_NAME, mark::FILE_NAME] {
+            let data = dir.path().join(format!("data-of-{name}"));
+            std::fs::create_dir(&data).unwrap();
+            std::os::unix::fs::symlink(&elsewhere, data.join(name)).unwrap();
+            let error = Log::open(&data, |_| ()).err().expect("refused").to_string();
+            assert!(error.contains("links are not followed"), "{error}");
+            std::fs::remove_file(data.join(name)).unwrap();
+            nix::unistd::mkfifo(&data.join(name), nix::sys::stat::Mode::S_IRWXU).unwrap();
+            let error = Log::open(&data, |_| ()).err().expect("refused").to_string();
+            assert!(error.contains("not a regular file"), "{error}");
+        }
+        assert_eq!(std::fs::read(&elsewhere).unwrap(), b"precious\n");
     }
 
     #[test]
@@ -297,7 +362,7 @@ mod tests {
 
     #[test]
     fn a_full_disk_is_named_with_its_remedy() {
-        let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let full = File::options().write(true).open("/dev/full").unwrap();
         let mut batch = Batch::default();
         batch.push(&row(1, b"a"));
         let error = Log::over(full).write(&batch).unwrap_err().to_string();

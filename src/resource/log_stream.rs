@@ -2,6 +2,7 @@
 //! reader stays.
 
 use super::recover::Sound;
+use crate::files::{self, Links};
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
@@ -62,7 +63,7 @@ struct Reader {
 
 impl Reader {
     async fn open(path: &Path, until: u64) -> io::Result<Reader> {
-        let file = File::open(path).await?;
+        let file = File::from_std(files::open(path, Links::Refuse)?);
         Ok(Reader {
             file,
             sent: 0,

@@ -19,6 +19,7 @@ mod http;
 mod limits;
 mod log;
 mod log_stream;
+mod mark;
 mod metrics;
 #[cfg(debug_assertions)]
 mod mutant;
@@ -35,12 +36,12 @@ pub use log::{FILE_NAME as LOG_FILE_NAME, LogError};
 pub use mutant::Mutant;
 
 use crate::model::Fence;
-use axum::serve::ListenerExt;
+use crate::serve;
 use commit::CommitThread;
 use log::Log;
 use metrics::Metrics;
 use state::State;
-use std::future::{Future, IntoFuture};
+use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -80,8 +81,6 @@ impl Config {
 pub enum ResourceError {
     #[error(transparent)]
     Log(#[from] LogError),
-    #[error("cannot serve the resource: {0}")]
-    Serve(#[source] io::Error),
     #[error("cannot start the thread that commits writes: {0}")]
     Thread(#[source] io::Error),
     #[error("the thread that commits writes died; its panic is printed above: report it as a bug")]
@@ -131,26 +130,19 @@ impl Opened {
             log_path,
             stopping: stopping.clone(),
         });
-        // A socket that refuses TCP_NODELAY still works, only slower.
-        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-        let server = axum::serve(listener, router)
-            .with_graceful_shutdown(stopping.clone().cancelled_owned())
-            .into_future();
-        let mut server = pin!(server);
+        let mut server = pin!(serve::serve(listener, router, stopping.clone()));
         // Streams that follow the log end with this, however `serve` is left.
         let _stop = stopping.clone().drop_guard();
 
         tokio::select! {
-            result = &mut server => return result.map_err(ResourceError::Serve),
+            () = &mut server => return Ok(()),
             failure = thread.finished() => return failure,
             () = shutdown => {}
         }
         stopping.cancel();
         // Who has not finished by then is cut off; what it wrote is either
         // acknowledged and durable, or unknown to it.
-        if let Ok(result) = timeout(STOP_DEADLINE, server).await {
-            result.map_err(ResourceError::Serve)?;
-        }
+        let _ = timeout(STOP_DEADLINE, server).await;
         let stopped = async {
             committer.stop().await;
             thread.finished().await

@@ -3,12 +3,16 @@
 use super::error::{ToxiproxyError, with_causes};
 use super::proxy::{NewProxy, Proxy, ProxyChange};
 use super::toxic::{Toxic, ToxicChange};
+use crate::bounded;
 use reqwest::{Client, Method, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
+
+/// All proxies with their toxics, as many as there may be.
+const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
 
 type Answer<T> = Result<T, ToxiproxyError>;
 
@@ -163,8 +167,9 @@ impl ToxiproxyClient {
         let sent = request.send().await;
         let response = sent.map_err(|error| no_answer(with_causes(&error)))?;
         let status = response.status();
-        let text = response.text().await;
-        let text = text.map_err(|error| no_answer(with_causes(&error)))?;
+        let body = bounded::body(response, MAX_ANSWER_BYTES).await;
+        let body = body.map_err(|error| no_answer(with_causes(&error)))?;
+        let text = String::from_utf8_lossy(&body).into_owned();
         match status.is_success() {
             true => Ok(Body {
                 call: call.shown,

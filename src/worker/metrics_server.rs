@@ -1,3 +1,4 @@
+use crate::serve;
 use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, StatusCode};
@@ -8,6 +9,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -16,7 +18,9 @@ pub(super) async fn serve_metrics(address: SocketAddr, registry: Registry) -> io
     let registry = Arc::new(registry);
     let page = move || std::future::ready(page(&registry));
     let listener = TcpListener::bind(address).await?;
-    axum::serve(listener, Router::new().route("/metrics", get(page))).await
+    let router = Router::new().route("/metrics", get(page));
+    serve::serve(listener, router, CancellationToken::new()).await;
+    Ok(())
 }
 
 type Page = Result<([(HeaderName, &'static str); 1], String), StatusCode>;

@@ -1,8 +1,9 @@
+use crate::bounded;
 use crate::clock::{own_clocks_ns, raw_monotonic_ns};
 use crate::model::{Event, EventKind, Gate};
 use serde::Deserialize;
 use std::collections::HashSet;
-use std::io::{self, BufRead, Write};
+use std::io::{self, Write};
 use std::sync::Mutex;
 use tokio::sync::{mpsc, watch};
 
@@ -122,6 +123,9 @@ enum Subject {
     Clock,
 }
 
+/// No order is nearly as long; of a longer line only the beginning is looked at.
+const MAX_LINE_BYTES: usize = 4096;
+
 /// The lines of stdin, read by a thread of its own.
 ///
 /// Tokio's stdin would keep the runtime from ending while a read is under
@@ -129,8 +133,8 @@ enum Subject {
 pub(super) fn stdin_lines() -> mpsc::Receiver<String> {
     let (tx, rx) = mpsc::channel(64);
     std::thread::spawn(move || {
-        for line in io::stdin().lock().split(b'\n') {
-            let Ok(line) = line else { return };
+        let mut stdin = io::stdin().lock();
+        while let Ok(Some(line)) = bounded::cut_line(&mut stdin, MAX_LINE_BYTES) {
             let line = String::from_utf8_lossy(&line).trim().to_owned();
             if !line.is_empty() && tx.blocking_send(line).is_err() {
                 return;

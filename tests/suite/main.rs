@@ -10,6 +10,7 @@ mod compose;
 mod corpus;
 mod dashboard;
 mod diff;
+mod environment;
 mod etcd_lock;
 mod faults;
 mod formats;

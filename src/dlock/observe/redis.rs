@@ -1,12 +1,13 @@
 use super::layout::Layout;
 use super::readable;
 use super::redis_rows::{Next, Observed};
+use crate::bounded::redis::{self as bounded, RedisConnection};
 use crate::clock::raw_monotonic_ns;
 use crate::dlock::redis::{Lua, client, connect_problem_of, problem_of};
 use crate::dlock::{LockError, LockProblem};
 use crate::model::{FencingToken, KeyTemplate, LockEvent, LockServers};
 use futures_util::StreamExt;
-use redis::aio::{MultiplexedConnection, PubSubStream};
+use redis::aio::PubSubStream;
 use redis::{AsyncConnectionConfig, InfoDict, Msg, cmd};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
@@ -63,7 +64,7 @@ const STEP_TIMEOUT: Duration = Duration::from_secs(5);
 
 struct Observer {
     server_version: String,
-    asking: MultiplexedConnection,
+    asking: RedisConnection,
     stream: PubSubStream,
     /// Answers to our questions come in on channels that begin with this.
     answers: String,
@@ -87,28 +88,24 @@ impl Observer {
         tx: mpsc::Sender<LockEvent>,
     ) -> Result<Observer, LockProblem> {
         let client = client(address)?;
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(STEP_TIMEOUT))
-            .set_response_timeout(Some(STEP_TIMEOUT));
-        let mut asking = client
-            .get_multiplexed_async_connection_with_config(&config)
+        let config = AsyncConnectionConfig::new().set_response_timeout(Some(STEP_TIMEOUT));
+        let mut asking = bounded::connect(&client, config, STEP_TIMEOUT)
             .await
             .map_err(connect_problem_of)?;
         // K: on the key's channel. g: del and expire. $: set. h: hashes. x: expired.
         // e: evicted. It is one setting for all who watch this server.
         cmd("CONFIG")
             .arg(&["SET", "notify-keyspace-events", "Kg$hxe"])
-            .query_async::<()>(&mut asking)
+            .query_async::<()>(&mut *asking)
             .await
             .map_err(problem_of)?;
         let server: InfoDict = cmd("INFO")
             .arg("server")
-            .query_async(&mut asking)
+            .query_async(&mut *asking)
             .await
             .map_err(problem_of)?;
         let answers = format!("fencepost:observed:{}:", Uuid::new_v4());
-        let mut pubsub = client
-            .get_async_pubsub()
+        let mut pubsub = bounded::subscribe(&client)
             .await
             .map_err(connect_problem_of)?;
         for pattern in [layout.channels(), format!("{answers}*")] {
@@ -198,7 +195,7 @@ impl Observer {
     async fn publish_end(&mut self) -> Result<(), LockProblem> {
         cmd("PUBLISH")
             .arg(&[self.answers.as_str(), "end"])
-            .query_async::<()>(&mut self.asking)
+            .query_async::<()>(&mut *self.asking)
             .await
             .map_err(problem_of)
     }

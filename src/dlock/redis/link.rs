@@ -1,10 +1,10 @@
 use super::patience::Patience;
 use super::wakes::{Ears, Wakes};
 use super::{Lua, RedisSettings};
+use crate::bounded::redis::{self as bounded, RedisConnection};
 use crate::dlock::LockProblem;
-use crate::model::WaitPolicy;
+use crate::model::{WaitPolicy, without_password};
 use prometheus_client::metrics::counter::Counter;
-use redis::aio::MultiplexedConnection;
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, IntoConnectionInfo,
     ProtocolVersion, RedisError, ServerErrorKind,
@@ -34,7 +34,7 @@ pub(in crate::dlock) struct RedisLink {
 
 /// A connection while it lasts.
 pub(super) struct Open {
-    connection: MultiplexedConnection,
+    connection: RedisConnection,
     patience: Patience,
     unanswered_in_a_row: AtomicU32,
     /// Who waits for a word on this connection. Without a policy that needs
@@ -105,7 +105,7 @@ impl RedisLink {
     pub(super) async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, LockProblem> {
         let open = self.open().await?;
         let mut connection = open.connection.clone();
-        let request = command.query_async(&mut connection);
+        let request = command.query_async(&mut *connection);
         self.noted(&open, request).await
     }
 
@@ -142,19 +142,16 @@ impl RedisLink {
         // With a name of this length, Redis looks waiters up in a table; with
         // a short one, it would pack small lines and search them.
         let hand_offs = format!("fencepost:hand-offs:{}", Uuid::new_v4());
-        let mut config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(self.settings.connect_timeout))
-            // A connection has its own patience.
-            .set_response_timeout(None);
+        // A connection has its own patience.
+        let mut config = AsyncConnectionConfig::new().set_response_timeout(None);
         if self.settings.wait != WaitPolicy::Spin {
             config = config.set_push_sender(Ears {
                 wakes: wakes.clone(),
                 hand_offs: hand_offs.clone(),
             });
         }
-        let connecting = self
-            .client
-            .get_multiplexed_async_connection_with_config(&config);
+        let within = self.settings.connect_timeout;
+        let connecting = bounded::connect(&self.client, config, within);
         let mut connection = connecting.await.map_err(connect_problem_of)?;
         if self.settings.wait == WaitPolicy::Queue {
             // Before anybody can stand in a line on this connection: so no
@@ -235,7 +232,7 @@ pub fn client(address: &str) -> Result<Client, LockProblem> {
         format!("redis://{address}")
     };
     Client::open(url).map_err(|error| LockProblem::BadAddress {
-        address: address.to_owned(),
+        address: without_password(address),
         reason: error.to_string(),
     })
 }

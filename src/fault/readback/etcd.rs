@@ -1,8 +1,10 @@
 //! Over etcd's JSON gateway, which every member has.
 
-use super::http;
+use super::{MAX_ANSWER_BYTES, http};
+use crate::bounded;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::fmt::Display;
 use std::net::SocketAddr;
 
 /// Longer than any skew that is looked at this way.
@@ -42,9 +44,16 @@ async fn ask<T: DeserializeOwned>(
 ) -> Result<T, String> {
     let asked = async {
         let url = format!("http://{address}/v3/{call}");
-        let answer = http()?.post(url).json(body).send().await?;
-        answer.error_for_status()?.json().await
+        http()?
+            .post(url)
+            .json(body)
+            .send()
+            .await?
+            .error_for_status()
     };
-    let failed = |error: reqwest::Error| format!("{address} gave no usable answer: {error}");
-    asked.await.map_err(failed)
+    let failed = |error: &dyn Display| format!("{address} gave no usable answer: {error}");
+    let answer = asked.await.map_err(|error| failed(&error))?;
+    let answer = bounded::body(answer, MAX_ANSWER_BYTES).await;
+    let answer = answer.map_err(|error| failed(&error))?;
+    serde_json::from_slice(&answer).map_err(|error| failed(&error))
 }

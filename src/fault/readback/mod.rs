@@ -10,6 +10,9 @@ use std::time::Duration;
 
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
 
+/// A list of many leases is not nearly as long.
+const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
+
 /// For servers on this machine, which no proxy stands before.
 fn http() -> reqwest::Result<reqwest::Client> {
     let client = reqwest::Client::builder();

@@ -1,5 +1,5 @@
 use super::ANSWER_DEADLINE;
-use redis::aio::MultiplexedConnection;
+use crate::bounded::redis::{self as bounded, RedisConnection};
 use redis::{AsyncConnectionConfig, Client, Cmd, FromRedisValue, InfoDict, Value, cmd};
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ pub async fn time(address: SocketAddr, ours: impl Fn() -> i64) -> Result<(i64, i
     let asked = async {
         let mut connection = connect(address).await?;
         let before = ours();
-        let time: (i64, i64) = cmd("TIME").query_async(&mut connection).await?;
+        let time: (i64, i64) = cmd("TIME").query_async(&mut *connection).await?;
         Ok((before, time, ours()))
     };
     let (before, (seconds, micros), after) = asked.await.map_err(no_answer(address))?;
@@ -52,7 +52,7 @@ pub async fn run_id(address: SocketAddr) -> Result<String, String> {
 async fn ask<T: FromRedisValue>(address: SocketAddr, command: &Cmd) -> Result<T, String> {
     let asked = async {
         let mut connection = connect(address).await?;
-        command.query_async(&mut connection).await
+        command.query_async(&mut *connection).await
     };
     asked.await.map_err(no_answer(address))
 }
@@ -61,12 +61,8 @@ fn no_answer(address: SocketAddr) -> impl Fn(redis::RedisError) -> String {
     move |error| format!("{address} gave no usable answer: {error}")
 }
 
-async fn connect(address: SocketAddr) -> redis::RedisResult<MultiplexedConnection> {
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(ANSWER_DEADLINE))
-        .set_response_timeout(Some(ANSWER_DEADLINE));
+async fn connect(address: SocketAddr) -> redis::RedisResult<RedisConnection> {
+    let config = AsyncConnectionConfig::new().set_response_timeout(Some(ANSWER_DEADLINE));
     let client = Client::open(format!("redis://{address}/"))?;
-    client
-        .get_multiplexed_async_connection_with_config(&config)
-        .await
+    bounded::connect(&client, config, ANSWER_DEADLINE).await
 }

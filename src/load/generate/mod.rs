@@ -13,7 +13,7 @@ pub(super) use commands::{Commands, Each};
 pub(super) use lanes::lanes;
 pub use names::Names;
 pub(super) use stream::{Done, Stop, Stream};
-pub(super) use target::Target;
+pub(super) use target::{Target, said};
 
 use super::LoadError;
 use super::memory::peak_memory_kib;
@@ -227,7 +227,7 @@ async fn forget(
 async fn evicted(target: &Target, asking: &mut MultiplexedConnection) -> Result<u64, LoadError> {
     let stats = cmd("INFO").arg("stats").query_async(asking).await;
     let stats: InfoDict = stats.map_err(|error| target.failure(error))?;
-    Ok(stats.get("evicted_keys").unwrap_or_default())
+    said(&stats, "evicted_keys").map_err(|error| target.failure(error))
 }
 
 async fn remaining(

@@ -1,11 +1,14 @@
 use super::Stop;
 use super::commands::command;
 use super::wire::Wire;
+use crate::bounded::redis::{self as bounded, RedisConnection};
 use crate::dlock::LockProblem;
 use crate::dlock::servers::{redis_client, redis_connect_problem};
 use crate::load::LoadError;
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, ConnectionAddr, RedisError, cmd};
+use redis::{
+    AsyncConnectionConfig, Client, ConnectionAddr, ErrorKind, FromRedisValue, InfoDict, RedisError,
+    RedisResult, cmd,
+};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -43,15 +46,11 @@ impl Target {
 
     /// A connection for questions, which has been answered once: whoever gets it has
     /// a Redis that lets us in.
-    pub(in crate::load) async fn ask(&self) -> Result<MultiplexedConnection, LoadError> {
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_TIMEOUT))
-            .set_response_timeout(Some(ANSWER_TIMEOUT));
-        let connecting = self
-            .client
-            .get_multiplexed_async_connection_with_config(&config);
+    pub(in crate::load) async fn ask(&self) -> Result<RedisConnection, LoadError> {
+        let config = AsyncConnectionConfig::new().set_response_timeout(Some(ANSWER_TIMEOUT));
+        let connecting = bounded::connect(&self.client, config, CONNECT_TIMEOUT);
         let mut connection = connecting.await.map_err(|error| self.failure(error))?;
-        let ping = cmd("PING").query_async::<()>(&mut connection).await;
+        let ping = cmd("PING").query_async::<()>(&mut *connection).await;
         ping.map_err(|error| self.failure(error))?;
         Ok(connection)
     }
@@ -67,9 +66,9 @@ impl Target {
             LockProblem::Refused(reason) => {
                 LoadError::Usage(format!("{shown} does not let us in: {reason}"))
             }
-            LockProblem::BadAnswer(_) => LoadError::Unreachable {
+            LockProblem::BadAnswer(reason) => LoadError::Unreachable {
                 what: shown.clone(),
-                reason: "somebody is there, but no Redis".to_owned(),
+                reason: format!("somebody is there, but no Redis ({reason})"),
             },
             problem => LoadError::Unreachable {
                 what: shown.clone(),
@@ -109,6 +108,15 @@ impl Target {
         }
         (out, words)
     }
+}
+
+/// A server that does not say it is none to measure: 0 would be a figure.
+pub(in crate::load) fn said<T: FromRedisValue>(info: &InfoDict, name: &str) -> RedisResult<T> {
+    let missing = || {
+        let kind = ErrorKind::UnexpectedReturnType;
+        RedisError::from((kind, "its INFO does not say", name.to_owned()))
+    };
+    info.get(name).ok_or_else(missing)
 }
 
 #[cfg(test)]

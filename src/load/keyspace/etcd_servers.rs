@@ -1,9 +1,11 @@
+use crate::bounded;
 use crate::dlock::servers::{check_etcd_address, etcd_line_prefix};
 use crate::load::{LoadError, Names};
 use etcd_client::{
     AlarmAction, AlarmMember, AlarmOptions, AlarmType, Client, CompactionOptions, ConnectOptions,
     Error, GetOptions, LeaseGrantOptions, PutOptions, ResponseHeader,
 };
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -13,6 +15,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 /// Compacting and defragmenting rewrite a database, and nobody is answered meanwhile.
 const REWRITE_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// What etcd says about itself is a few hundred kilobytes.
+const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 
 /// The members of an etcd cluster. All that is counted and written goes
 /// through the first of them.
@@ -159,9 +164,12 @@ impl Servers {
     /// 0 where the server does not say.
     pub(super) async fn resident_memory(&self) -> u64 {
         let (client, url) = &self.metrics;
-        let page = async { client.get(url).send().await?.text().await };
+        let page = async {
+            let answer = client.get(url).send().await.map_err(io::Error::other)?;
+            bounded::body(answer, MAX_PAGE_BYTES).await
+        };
         match timeout(CONNECT_TIMEOUT, page).await {
-            Ok(Ok(page)) => resident_memory_in(&page),
+            Ok(Ok(page)) => resident_memory_in(&String::from_utf8_lossy(&page)),
             _ => 0,
         }
     }

@@ -4,12 +4,12 @@ use super::redis_figures::{Facts, figures};
 use super::redis_info::{Seen, look};
 use super::sample_every;
 use super::scan::Scan;
+use crate::bounded::redis::RedisConnection;
 use crate::load::generate::{Commands, Done, Each, Stop, Stream, Target, lanes};
 use crate::load::{LoadError, Names};
 use crate::model::{KeyspacePlan, KeyspaceRecord, KeyspaceSample, RedisKeyspace, format_count};
 use crate::progress::Task;
 use redis::RedisError;
-use redis::aio::MultiplexedConnection;
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -80,7 +80,7 @@ pub(super) async fn experiment(
 struct Experiment<'a> {
     plan: &'a KeyspacePlan,
     target: &'a Target,
-    asking: MultiplexedConnection,
+    asking: RedisConnection,
     names: Names,
     task: &'a dyn Task,
     on_sample: &'a mut (dyn FnMut(&KeyspaceRecord) + Send),

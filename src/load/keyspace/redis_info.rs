@@ -1,3 +1,4 @@
+use crate::load::generate::said;
 use redis::aio::MultiplexedConnection;
 use redis::{InfoDict, RedisResult, pipe};
 
@@ -22,21 +23,20 @@ pub(super) async fn look(asking: &mut MultiplexedConnection) -> RedisResult<Seen
     asked.cmd("INFO").arg("stats");
     asked.cmd("DBSIZE");
     let (memory, stats, keys): (InfoDict, InfoDict, u64) = asked.query_async(asking).await?;
-    let number = |dict: &InfoDict, name: &str| dict.get::<u64>(name).unwrap_or_default();
-    let stale_percent: f64 = stats.get("expired_stale_perc").unwrap_or_default();
+    let stale_percent: f64 = said(&stats, "expired_stale_perc")?;
     Ok(Seen {
-        used_memory: number(&memory, "used_memory"),
-        used_memory_rss: number(&memory, "used_memory_rss"),
+        used_memory: said(&memory, "used_memory")?,
+        used_memory_rss: said(&memory, "used_memory_rss")?,
         keys,
-        expired: expired(&stats),
+        expired: expired(&stats)?,
         stale_share: stale_percent / 100.0,
-        expire_cpu_ms: number(&stats, "expire_cycle_cpu_milliseconds"),
-        time_cap_reached: number(&stats, "expired_time_cap_reached_count"),
-        evicted: number(&stats, "evicted_keys"),
+        expire_cpu_ms: said(&stats, "expire_cycle_cpu_milliseconds")?,
+        time_cap_reached: said(&stats, "expired_time_cap_reached_count")?,
+        evicted: said(&stats, "evicted_keys")?,
     })
 }
 
 /// Keys that ran out and were reclaimed, in whichever way.
-pub(super) fn expired(stats: &InfoDict) -> u64 {
-    stats.get("expired_keys").unwrap_or_default()
+pub(super) fn expired(stats: &InfoDict) -> RedisResult<u64> {
+    said(stats, "expired_keys")
 }

@@ -29,7 +29,7 @@ impl Scan {
         step.cmd("INFO").arg("stats");
         let (before, (cursor, keys), after): (InfoDict, (u64, Vec<Vec<u8>>), InfoDict) =
             step.query_async(asking).await?;
-        self.reclaimed += expired(&after).saturating_sub(expired(&before));
+        self.reclaimed += expired(&after)?.saturating_sub(expired(&before)?);
         self.found += keys.len() as u64;
         self.cursor = cursor;
         self.is_over = cursor == 0;

@@ -1,6 +1,7 @@
 //! The whole resource, in-process: a real server, a real file, a real client.
 
 mod durability;
+mod hostile;
 mod log_routes;
 #[cfg(debug_assertions)]
 mod mutants;

@@ -46,7 +46,7 @@ impl Collection {
     pub async fn delete(&self, name: &str) -> Result<(), Refusal> {
         let _alone = self.coming_and_going.lock().await;
         let removed = self.proxies().remove(name);
-        removed.ok_or_else(Refusal::no_proxy)?.stop().await;
+        removed.ok_or_else(Refusal::no_proxy)?.end().await;
         Ok(())
     }
 
@@ -106,7 +106,7 @@ impl Collection {
                 return Ok(old);
             }
             // The new one may want the same port.
-            old.stop().await;
+            old.end().await;
         }
         self.open(new).await
     }
@@ -130,5 +130,5 @@ fn check(new: &NewProxy, place: &str) -> Result<(), Refusal> {
             return Err(Refusal::missing(&format!("{field}{place}")));
         }
     }
-    Ok(())
+    Refusal::unless_short(&new.name)
 }

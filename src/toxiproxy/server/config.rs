@@ -1,5 +1,6 @@
 //! The file of `-config`: the array of `/populate`, and toxics with it.
 
+use crate::files::{self, Links};
 use crate::toxiproxy::{NewProxy, Toxic};
 use serde::Deserialize;
 use std::io;
@@ -28,9 +29,11 @@ pub enum ConfigError {
 }
 
 pub fn read_config(path: &Path) -> Result<Vec<ConfiguredProxy>, ConfigError> {
-    let text = std::fs::read(path).map_err(|error| ConfigError::Unreadable {
-        path: path.to_owned(),
-        error,
+    let text = files::read(path, Links::Follow, files::BY_HAND).map_err(|error| {
+        ConfigError::Unreadable {
+            path: path.to_owned(),
+            error,
+        }
     })?;
     serde_json::from_slice(&text).map_err(|error| ConfigError::Wrong {
         path: path.to_owned(),

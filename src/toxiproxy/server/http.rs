@@ -4,7 +4,7 @@ use super::collection::Collection;
 use super::metrics::{self, Metrics};
 use super::proxy::Shown;
 use super::refusal::Refusal;
-use super::reply::{self, Reply};
+use super::reply::{self, Reply, Sent};
 use super::toxics::ToxicPatch;
 use crate::toxiproxy::{NewProxy, ProxyChange, Toxic};
 use axum::Router;
@@ -13,7 +13,6 @@ use axum::http::{StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
-use bytes::Bytes;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -74,7 +73,7 @@ async fn list(State(app): Proxies) -> Reply {
     reply::json(StatusCode::OK, &shown.collect::<BTreeMap<_, _>>())
 }
 
-async fn create(State(app): Proxies, body: Bytes) -> Reply {
+async fn create(State(app): Proxies, Sent(body): Sent) -> Reply {
     let new: NewProxy = reply::parse(&body)?;
     let proxy = to_its_end(async move { app.proxies.create(new).await }).await??;
     reply::json(StatusCode::CREATED, &proxy.show())
@@ -84,7 +83,7 @@ async fn show(State(app): Proxies, Path(name): Path<String>) -> Reply {
     reply::json(StatusCode::OK, &app.proxies.get(&name)?.show())
 }
 
-async fn update(State(app): Proxies, Path(name): Path<String>, body: Bytes) -> Reply {
+async fn update(State(app): Proxies, Path(name): Path<String>, Sent(body): Sent) -> Reply {
     let proxy = app.proxies.get(&name)?;
     let change: ProxyChange = reply::parse(&body)?;
     let updated = proxy.clone();
@@ -98,7 +97,7 @@ async fn remove(State(app): Proxies, Path(name): Path<String>) -> Reply {
 }
 
 /// Its errors come as JSON and with what was done before, unlike all others.
-async fn populate(State(app): Proxies, body: Bytes) -> Reply {
+async fn populate(State(app): Proxies, Sent(body): Sent) -> Reply {
     #[derive(Serialize)]
     struct Populated {
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -131,7 +130,7 @@ async fn toxics(State(app): Proxies, Path(name): Path<String>) -> Reply {
     reply::json(StatusCode::OK, &app.proxies.get(&name)?.toxics.list())
 }
 
-async fn add_toxic(State(app): Proxies, Path(name): Path<String>, body: Bytes) -> Reply {
+async fn add_toxic(State(app): Proxies, Path(name): Path<String>, Sent(body): Sent) -> Reply {
     let proxy = app.proxies.get(&name)?;
     let toxic: Toxic = reply::parse_toxic(&body)?;
     reply::json(StatusCode::OK, &proxy.toxics.add(toxic)?)
@@ -144,7 +143,7 @@ async fn toxic(State(app): Proxies, Path((name, toxic)): Path<(String, String)>)
 async fn update_toxic(
     State(app): Proxies,
     Path((name, toxic)): Path<(String, String)>,
-    body: Bytes,
+    Sent(body): Sent,
 ) -> Reply {
     let proxy = app.proxies.get(&name)?;
     proxy.toxics.get(&toxic)?;

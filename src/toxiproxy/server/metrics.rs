@@ -19,6 +19,15 @@ struct Labels {
     upstream: String,
 }
 
+fn labels(stream: Stream, proxy: &str, listener: &str, upstream: &str) -> Labels {
+    Labels {
+        direction: stream.name(),
+        proxy: proxy.to_owned(),
+        listener: listener.to_owned(),
+        upstream: upstream.to_owned(),
+    }
+}
+
 /// The bytes of one direction of a connection.
 #[derive(Clone, Default)]
 pub struct Counted {
@@ -62,15 +71,19 @@ impl Metrics {
         if !self.proxy_metrics {
             return Counted::default();
         }
-        let labels = Labels {
-            direction: stream.name(),
-            proxy: proxy.to_owned(),
-            listener: listener.to_owned(),
-            upstream: upstream.to_owned(),
-        };
+        let labels = labels(stream, proxy, listener, upstream);
         Counted {
             received: self.received.get_or_create(&labels).clone(),
             sent: self.sent.get_or_create(&labels).clone(),
+        }
+    }
+
+    /// Of a proxy that is gone, and will not be asked about again.
+    pub fn forget(&self, proxy: &str, listener: &str, upstream: &str) {
+        for stream in Stream::ALL {
+            let labels = labels(stream, proxy, listener, upstream);
+            self.received.remove(&labels);
+            self.sent.remove(&labels);
         }
     }
 

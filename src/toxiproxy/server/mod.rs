@@ -29,11 +29,11 @@ pub use config::{ConfigError, ConfiguredProxy, read_config};
 pub use http::VERSION;
 pub use log::LogLevel;
 
-use axum::serve::ListenerExt;
+use crate::serve;
 use collection::Collection;
 use metrics::Metrics;
-use std::future::{Future, IntoFuture};
-use std::io;
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
@@ -73,8 +73,6 @@ impl Default for Settings {
 pub enum ServeError {
     #[error("cannot start what the config asks for: {0}")]
     Config(String),
-    #[error("cannot serve the API of Toxiproxy: {0}")]
-    Serve(#[source] io::Error),
 }
 
 /// A server whose first proxies listen: it is ready to be served.
@@ -111,31 +109,21 @@ pub async fn open(settings: Settings) -> Result<Opened, ServeError> {
 impl Opened {
     /// Serves until `shutdown` is ready, then closes every proxy and every
     /// connection.
-    pub async fn serve(
-        self,
-        listener: TcpListener,
-        shutdown: impl Future<Output = ()>,
-    ) -> Result<(), ServeError> {
+    pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
         let Opened { proxies, metrics } = self;
         let router = http::router(http::App {
             proxies: proxies.clone(),
             metrics,
         });
         let stopping = CancellationToken::new();
-        // A socket that refuses TCP_NODELAY still works, only slower.
-        let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
-        let server = axum::serve(listener, router)
-            .with_graceful_shutdown(stopping.clone().cancelled_owned())
-            .into_future();
-        let mut server = std::pin::pin!(server);
+        let mut server = pin!(serve::serve(listener, router, stopping.clone()));
         tokio::select! {
-            result = &mut server => return result.map_err(ServeError::Serve),
+            () = &mut server => return,
             () = shutdown => stopping.cancel(),
         }
-        let (_, ended) = tokio::join!(proxies.stop(), timeout(STOP_DEADLINE, server));
+        // Who has not been answered by then is cut off.
+        let _ = tokio::join!(proxies.stop(), timeout(STOP_DEADLINE, server));
         // Whoever was still served may have brought another one about.
         proxies.stop().await;
-        // Who has not been answered by then is cut off.
-        ended.unwrap_or(Ok(())).map_err(ServeError::Serve)
     }
 }

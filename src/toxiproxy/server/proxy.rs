@@ -113,6 +113,12 @@ impl ProxyServer {
         self.stop_within(&mut accepting).await;
     }
 
+    /// It stops for good.
+    pub async fn end(&self) {
+        self.stop().await;
+        self.forget_counts();
+    }
+
     pub async fn update(&self, change: ProxyChange) -> Result<(), Refusal> {
         let mut accepting = self.accepting.lock().await;
         let now = self.described().clone();
@@ -120,6 +126,7 @@ impl ProxyServer {
         let upstream = change.upstream.unwrap_or(now.upstream);
         if self.differs(&listen, &upstream).await {
             self.stop_within(&mut accepting).await;
+            self.forget_counts();
             let mut described = self.described();
             described.listen = listen;
             described.upstream = upstream;
@@ -182,6 +189,14 @@ impl ProxyServer {
             counted: Stream::ALL
                 .map(|stream| shared.metrics.of(stream, &self.name, listen, upstream)),
         }
+    }
+
+    fn forget_counts(&self) {
+        let Described {
+            listen, upstream, ..
+        } = &*self.described();
+        let metrics = &self.shared.metrics;
+        metrics.forget(&self.name, listen, upstream);
     }
 
     fn described(&self) -> MutexGuard<'_, Described> {

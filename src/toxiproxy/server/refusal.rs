@@ -1,5 +1,8 @@
 use axum::http::StatusCode;
 
+/// A proxy's and a toxic's, both of escaped bytes, fit into one address.
+pub const MAX_NAME_BYTES: usize = 8 * 1024;
+
 /// A request that is answered with an error, in the original's words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
@@ -18,6 +21,17 @@ impl Refusal {
     pub fn missing(field: &str) -> Refusal {
         let message = format!("missing required field: {field}");
         refusal(StatusCode::BAD_REQUEST, message)
+    }
+
+    /// A name is a part of an address: with more than this, nobody could ask for it.
+    pub fn unless_short(name: &str) -> Result<(), Refusal> {
+        match name.len() <= MAX_NAME_BYTES {
+            true => Ok(()),
+            false => {
+                let reason = format!("the name has more than {MAX_NAME_BYTES} bytes");
+                Err(Refusal::bad_body(reason))
+            }
+        }
     }
 
     /// A toxic's problem that the original has its own words for.

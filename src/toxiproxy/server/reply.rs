@@ -1,9 +1,12 @@
 //! How answers look, byte by byte as the original's clients know them.
 
 use super::refusal::Refusal;
+use crate::bounded::{self, Unread};
 use crate::toxiproxy::{Toxic, ToxicProblem, toxic::WireToxic};
+use axum::extract::{FromRequest, Request};
 use axum::http::{StatusCode, header};
 use axum::response::{Html, IntoResponse, Response};
+use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -27,6 +30,28 @@ pub fn text(status: StatusCode, line: &str) -> Response {
 pub fn timed_out() -> Response {
     let page = "<html><head><title>Timeout</title></head><body><h1>Timeout</h1></body></html>";
     (StatusCode::SERVICE_UNAVAILABLE, Html(page)).into_response()
+}
+
+/// The body of a request; one that is too long is refused in JSON, as all else is.
+pub struct Sent(pub Bytes);
+
+const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
+/// One that is too long is still read up to here.
+const MAX_DISCARD_BYTES: usize = 16 * 1024 * 1024;
+
+impl<S: Send + Sync> FromRequest<S> for Sent {
+    type Rejection = Refusal;
+
+    async fn from_request(request: Request, _: &S) -> Result<Sent, Refusal> {
+        let sent = bounded::sent(request.into_body(), MAX_BODY_BYTES, MAX_DISCARD_BYTES).await;
+        sent.map(Sent).map_err(|unread| match unread {
+            Unread::TooLong => Refusal {
+                status: StatusCode::PAYLOAD_TOO_LARGE,
+                ..Refusal::bad_body(format!("it has more than {MAX_BODY_BYTES} bytes"))
+            },
+            Unread::BrokenOff(error) => Refusal::bad_body(error),
+        })
+    }
 }
 
 /// An object. serde would take an array for one as well, and nobody means that.

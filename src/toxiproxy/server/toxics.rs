@@ -67,6 +67,7 @@ impl Toxics {
     }
 
     pub fn add(&self, toxic: Toxic) -> Result<Toxic, Refusal> {
+        Refusal::unless_short(&toxic.name)?;
         let mut all = self.all();
         if all.entries.iter().any(|e| e.toxic.name == toxic.name) {
             return Err(Refusal::toxic_exists());

@@ -1,5 +1,6 @@
 //! Every refusal, in the original's words, as text/plain.
 
+use super::super::refusal::MAX_NAME_BYTES;
 use super::api::{ask, get, post};
 use super::*;
 use crate::toxiproxy::ToxiproxyError;
@@ -179,6 +180,49 @@ async fn a_change_that_makes_no_sense_changes_nothing() {
         assert_eq!(post(&kit, &path, body).await.status, 400, "{body}");
     }
     assert_eq!(kit.client.toxic("p", &toxic.name).await.unwrap(), toxic);
+}
+
+#[tokio::test]
+async fn a_body_that_is_too_long_is_refused_in_json_as_all_else_is() {
+    let kit = Kit::new().await;
+    kit.proxy("p", "127.0.0.1:9").await;
+    let long = format!("{{\"name\":\"{}\"}}", "x".repeat(3 << 20));
+    for path in ["/proxies", "/proxies/p", "/populate", "/proxies/p/toxics"] {
+        let answer = post(&kit, path, &long).await;
+        assert_eq!(answer.status, 413, "{path}");
+        assert_eq!(answer.json()["status"], 413);
+        let error = answer.json()["error"].as_str().expect("text").to_owned();
+        assert!(error.starts_with("bad request body: "), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn whatever_can_be_made_can_be_removed_again() {
+    let kit = Kit::new().await;
+    // Every byte of it is escaped in an address.
+    let name = "é".repeat(MAX_NAME_BYTES / 2);
+    kit.proxy(&name, "127.0.0.1:9").await;
+    let toxic = Toxic {
+        name: name.clone(),
+        ..Toxic::new(Stream::Upstream, ToxicKind::Noop)
+    };
+    kit.client.add_toxic(&name, &toxic).await.unwrap();
+    kit.client.remove_toxic(&name, &name).await.unwrap();
+
+    let long = name.clone() + "x";
+    let error = kit.client.create(&new_proxy(&long, "127.0.0.1:9")).await;
+    let error = error.unwrap_err().to_string();
+    assert!(
+        error.contains("(400): bad request body: the name"),
+        "{error}"
+    );
+    let toxic = Toxic {
+        name: long,
+        ..toxic
+    };
+    let error = kit.client.add_toxic(&name, &toxic).await.unwrap_err();
+    assert_eq!(error.status(), Some(400));
+    kit.client.delete(&name).await.unwrap();
 }
 
 #[tokio::test]

@@ -182,6 +182,25 @@ async fn metrics_count_bytes_where_they_are_asked_for() {
         }
     }
     assert!(!text.contains("tokio_alive_tasks"));
+
+    // What a proxy counted goes with it, and with the address that it had.
+    let change = ProxyChange {
+        upstream: Some("127.0.0.1:9".into()),
+        ..ProxyChange::default()
+    };
+    kit.client.update("p", &change).await.unwrap();
+    let text = get(&kit, "/metrics").await.body;
+    assert!(!text.contains(&echo.address), "{text}");
+    assert!(text.contains("upstream=\"127.0.0.1:9\""), "{text}");
+    kit.client
+        .populate(&[new_proxy("p", "127.0.0.1:7")])
+        .await
+        .unwrap();
+    let text = get(&kit, "/metrics").await.body;
+    assert!(!text.contains("127.0.0.1:9\""), "{text}");
+    kit.client.delete("p").await.unwrap();
+    let text = get(&kit, "/metrics").await.body;
+    assert!(!text.contains("proxy=\"p\""), "{text}");
     let kit = Kit::with(Settings {
         runtime_metrics: true,
         ..Settings::default()

@@ -1,5 +1,9 @@
 //! The decision itself, without I/O: may this write happen?
 
+#[cfg(test)]
+mod tests;
+
+use super::limits::MAX_HELD_BYTES;
 #[cfg(debug_assertions)]
 use super::mutant::{self, Mutant, Scene};
 use crate::model::{BodyHash, Fence, FencingToken, LogRow, RowOutcome, RowValue};
@@ -11,6 +15,9 @@ use std::collections::HashMap;
 pub(super) struct State {
     fence: Fence,
     keys: HashMap<String, Entry>,
+    /// What all of them take up.
+    held_bytes: usize,
+    most_bytes: usize,
     /// The position of the last row.
     position: u64,
     #[cfg(debug_assertions)]
@@ -56,10 +63,14 @@ pub(super) enum Answer {
     },
 }
 
-/// With the fence on, a write without a token is no write at all: it is not
-/// decided on and not logged.
+/// A write that is not decided on and not logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct TokenMissing;
+pub(super) enum Undecided {
+    /// With the fence on, a write without a token is no write at all.
+    TokenMissing,
+    /// Its value would be more than may be held in memory.
+    Full,
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stored {
@@ -82,6 +93,9 @@ pub(super) enum Ruling {
     },
 }
 
+/// What an entry takes up beside its texts, with what the map and the allocator add.
+const ENTRY_BYTES: usize = 256;
+
 struct Entry {
     value: Bytes,
     position: u64,
@@ -102,6 +116,8 @@ impl State {
         State {
             fence,
             keys: HashMap::new(),
+            held_bytes: 0,
+            most_bytes: MAX_HELD_BYTES,
             position: 0,
             #[cfg(debug_assertions)]
             mutant: None,
@@ -124,8 +140,9 @@ impl State {
         self.mutant
     }
 
-    pub fn decide(&mut self, write: WriteRequest, at_ns: u64) -> Result<Decision, TokenMissing> {
-        let highest = self.keys.get(&write.key).and_then(|e| e.highest.as_ref());
+    pub fn decide(&mut self, write: WriteRequest, at_ns: u64) -> Result<Decision, Undecided> {
+        let entry = self.keys.get(&write.key);
+        let highest = entry.and_then(|entry| entry.highest.as_ref());
         let seen = highest.map(|highest| highest.pair.token);
         let ruling = self.rule(&write, highest)?;
         #[cfg(debug_assertions)]
@@ -137,6 +154,9 @@ impl State {
             };
             mutant::bend(self.mutant, ruling, &scene)
         };
+        if ruling == Ruling::Apply && !self.has_room(&write, entry) {
+            return Err(Undecided::Full);
+        }
 
         self.position += 1;
         let position = self.position;
@@ -216,16 +236,12 @@ impl State {
         })
     }
 
-    fn rule(
-        &self,
-        write: &WriteRequest,
-        highest: Option<&Highest>,
-    ) -> Result<Ruling, TokenMissing> {
+    fn rule(&self, write: &WriteRequest, highest: Option<&Highest>) -> Result<Ruling, Undecided> {
         if self.fence == Fence::Off {
             return Ok(Ruling::Apply);
         }
         let got = Pair {
-            token: write.token.ok_or(TokenMissing)?,
+            token: write.token.ok_or(Undecided::TokenMissing)?,
             seq: write.token_seq,
         };
         Ok(match highest {
@@ -245,7 +261,9 @@ impl State {
 
     fn apply(&mut self, row: &LogRow, body: Bytes) {
         let position = row.seq;
-        let before = self.keys.remove(&row.key).and_then(|e| e.highest);
+        let before = self.keys.remove(&row.key);
+        self.held_bytes -= before.as_ref().map_or(0, |entry| entry.bytes(&row.key));
+        let before = before.and_then(|entry| entry.highest);
         let offered = row.token.map(|token| Highest {
             pair: Pair {
                 token,
@@ -264,7 +282,34 @@ impl State {
             position,
             highest,
         };
+        self.held_bytes += entry.bytes(&row.key);
         self.keys.insert(row.key.clone(), entry);
+    }
+
+    /// A write that needs no more than what it replaces always has room.
+    fn has_room(&self, write: &WriteRequest, before: Option<&Entry>) -> bool {
+        let owner = write.owner.as_ref().map_or(0, String::len);
+        // With the fence off, the value of the highest token may stay beside this one.
+        let highest = before.and_then(|entry| entry.highest.as_ref());
+        let beside = match self.fence {
+            Fence::On => 0,
+            Fence::Off => highest.map_or(0, |highest| highest.body.len()),
+        };
+        let after = ENTRY_BYTES + write.key.len() + owner + write.body.len() + beside;
+        let before = before.map_or(0, |entry| entry.bytes(&write.key));
+        after <= before || self.held_bytes - before + after <= self.most_bytes
+    }
+}
+
+impl Entry {
+    fn bytes(&self, key: &str) -> usize {
+        let highest = self.highest.as_ref().map_or(0, |highest| {
+            // The value that stands is usually the same bytes, and held once.
+            let is_shared = highest.position == self.position;
+            let body = if is_shared { 0 } else { highest.body.len() };
+            highest.owner.as_ref().map_or(0, String::len) + body
+        });
+        ENTRY_BYTES + key.len() + self.value.len() + highest
     }
 }
 
@@ -273,155 +318,5 @@ impl Highest {
     /// stands is not theirs.
     fn is_repeated_by(&self, write: &WriteRequest) -> bool {
         write.owner == self.owner && write.body == self.body
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn write(token: Option<u64>, seq: u64, body: &str) -> WriteRequest {
-        WriteRequest {
-            key: "k".into(),
-            token: token.map(FencingToken),
-            token_seq: seq,
-            owner: None,
-            based_on: None,
-            body: Bytes::copy_from_slice(body.as_bytes()),
-        }
-    }
-
-    fn outcomes(state: &mut State, writes: &[(u64, u64, &str)]) -> Vec<RowOutcome> {
-        let decide = |&(token, seq, body): &(u64, u64, &str)| {
-            let decision = state.decide(write(Some(token), seq, body), 0).unwrap();
-            decision.row.outcome
-        };
-        writes.iter().map(decide).collect()
-    }
-
-    #[test]
-    fn pairs_must_grow_token_first() {
-        use RowOutcome::{Accepted, Duplicate, Rejected};
-        let writes = [
-            (2, 0, "a"),
-            (2, 1, "b"),
-            (2, 1, "b"),
-            (2, 1, "other"),
-            (2, 0, "a"),
-            (1, 9, "c"),
-            (3, 0, "d"),
-            (2, 5, "e"),
-        ];
-        let mut state = State::new(Fence::On);
-        assert_eq!(
-            outcomes(&mut state, &writes),
-            [
-                Accepted, Accepted, Duplicate, Rejected, Rejected, Rejected, Accepted, Rejected
-            ]
-        );
-    }
-
-    #[test]
-    fn a_token_of_zero_is_a_token() {
-        let mut state = State::new(Fence::On);
-        let first = state.decide(write(Some(0), 0, "a"), 0).unwrap();
-        assert_eq!(first.row.seen, None);
-        let second = state.decide(write(Some(0), 1, "b"), 0).unwrap();
-        assert_eq!(second.row.seen, Some(FencingToken(0)));
-        assert_eq!(second.row.outcome, RowOutcome::Accepted);
-    }
-
-    #[test]
-    fn a_repeat_is_answered_with_the_first_position_and_not_applied() {
-        let mut state = State::new(Fence::On);
-        let first = state.decide(write(Some(5), 0, "a"), 0).unwrap();
-        let again = state.decide(write(Some(5), 0, "a"), 0).unwrap();
-        assert_eq!(first.answer, again.answer);
-        assert_eq!((again.row.seq, again.row.value), (2, None));
-        assert_eq!(state.get("k").unwrap().position, 1);
-    }
-
-    #[test]
-    fn the_latest_write_by_another_owner_is_refused() {
-        let by = |owner: Option<&str>| WriteRequest {
-            owner: owner.map(str::to_owned),
-            ..write(Some(5), 0, "a")
-        };
-        let mut first = State::new(Fence::On);
-        let accepted = first.decide(by(Some("x")), 0).unwrap();
-        let mut replayed = State::new(Fence::On);
-        replayed.replay(accepted.row);
-        for state in [&mut first, &mut replayed] {
-            let pair = Pair {
-                token: FencingToken(5),
-                seq: 0,
-            };
-            for stranger in [Some("y"), None] {
-                let refused = state.decide(by(stranger), 0).unwrap();
-                assert_eq!(refused.row.outcome, RowOutcome::Rejected);
-                let (seen, got) = (pair, pair);
-                assert_eq!(refused.answer, Answer::Rejected { seen, got });
-            }
-            let again = state.decide(by(Some("x")), 0).unwrap();
-            assert_eq!(again.row.outcome, RowOutcome::Duplicate);
-            assert_eq!(again.answer, accepted.answer);
-        }
-    }
-
-    #[test]
-    fn a_missing_token_is_not_a_row() {
-        let mut state = State::new(Fence::On);
-        assert_eq!(
-            state.decide(write(None, 0, "a"), 0).unwrap_err(),
-            TokenMissing
-        );
-        let next = state.decide(write(Some(1), 0, "a"), 0).unwrap();
-        assert_eq!(next.row.seq, 1);
-    }
-
-    #[test]
-    fn the_open_fence_accepts_everything_and_remembers_the_highest() {
-        let mut state = State::new(Fence::Off);
-        let all = [(7, 0, "a"), (7, 0, "a"), (3, 0, "b")];
-        assert_eq!(outcomes(&mut state, &all), [RowOutcome::Accepted; 3]);
-        let last = state.decide(write(None, 0, "c"), 0).unwrap();
-        assert_eq!(last.row.seen, Some(FencingToken(7)));
-        let stored = state.get("k").unwrap();
-        assert_eq!(stored.value, RowValue::Text("c".into()));
-        assert_eq!(
-            (stored.max_fence, stored.position),
-            (Some(FencingToken(7)), 4)
-        );
-    }
-
-    #[test]
-    fn replaying_the_rows_gives_the_same_state() {
-        let mut first = State::new(Fence::On);
-        let mut second = State::new(Fence::On);
-        for (token, body) in [(2, "a"), (1, "late"), (2, "a"), (4, "b")] {
-            let decision = first.decide(write(Some(token), 0, body), 0).unwrap();
-            second.replay(decision.row);
-        }
-        assert_eq!(first.get("k"), second.get("k"));
-        let next = [(4, 0, "b"), (4, 0, "c"), (5, 0, "d")];
-        assert_eq!(outcomes(&mut first, &next), outcomes(&mut second, &next));
-        assert_eq!(first.position, second.position);
-    }
-
-    #[test]
-    fn a_closed_fence_over_an_open_ones_log_holds_the_highest_token() {
-        let mut open = State::new(Fence::Off);
-        let mut closed = State::new(Fence::On);
-        for (token, body) in [(7, "a"), (3, "b")] {
-            closed.replay(
-                open.decide(write(Some(token), 0, body), 0)
-                    .expect("the open fence takes all")
-                    .row,
-            );
-        }
-        assert_eq!(
-            outcomes(&mut closed, &[(4, 0, "c"), (8, 0, "d")]),
-            [RowOutcome::Rejected, RowOutcome::Accepted]
-        );
     }
 }
