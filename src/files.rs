@@ -7,7 +7,7 @@
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -53,17 +53,22 @@ fn is_regular(file: &File) -> io::Result<()> {
     match file.metadata()?.file_type() {
         kind if kind.is_file() => Ok(()),
         kind if kind.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        _ => Err(not_ours("it is not a regular file")),
+        _ => Err(not_ours(NOT_REGULAR)),
     }
 }
 
-/// A link that is not followed is "too many levels of symbolic links" otherwise.
+/// A link that is not followed is "too many levels of symbolic links" otherwise, and a
+/// socket "no such device or address".
 fn name_the_link(error: io::Error) -> io::Error {
     match error.raw_os_error() {
-        Some(libc::ELOOP) => not_ours("it is a link, and links are not followed here"),
+        Some(libc::ENXIO) => not_ours(NOT_REGULAR),
+        Some(libc::ELOOP) => not_ours(A_LINK),
         _ => error,
     }
 }
+
+const NOT_REGULAR: &str = "it is not a regular file";
+const A_LINK: &str = "it is a link, and links are not followed here";
 
 fn not_ours(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, why)
@@ -93,6 +98,17 @@ pub fn read(path: &Path, links: Links, limit: u64) -> io::Result<Vec<u8>> {
 pub fn read_text(path: &Path, links: Links, limit: u64) -> io::Result<String> {
     let content = read(path, links, limit)?;
     String::from_utf8(content).map_err(|_| not_ours("it is not UTF-8 text"))
+}
+
+/// Whether a folder is here; anything else in its place is refused, also a link to one.
+pub fn is_folder(path: &Path) -> io::Result<bool> {
+    match path.symlink_metadata() {
+        Ok(about) if about.is_dir() => Ok(true),
+        Ok(about) if about.is_symlink() => Err(not_ours(A_LINK)),
+        Ok(_) => Err(io::ErrorKind::NotADirectory.into()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// A file that was not there before; never through a link.
@@ -156,6 +172,12 @@ pub fn write_whole(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
     Aside::write(path, content, mode)?.take_place()
 }
 
+/// The same, of a link.
+pub fn link_whole(path: &Path, target: &Path) -> io::Result<()> {
+    let ((), link) = Aside::create(path, |aside| symlink(target, aside))?;
+    link.take_place()
+}
+
 /// A file that is written and has not taken its place yet; one that never does is removed.
 pub struct Aside {
     path: PathBuf,
@@ -169,12 +191,12 @@ impl Aside {
 
     /// Beside its place, under a name that nobody else uses.
     pub fn write(path: &Path, content: &[u8], mode: u32) -> io::Result<Aside> {
-        let (mut file, aside) = Aside::create(path, mode)?;
+        let (mut file, aside) = Aside::create(path, |aside| create(aside, mode))?;
         io::Write::write_all(&mut file, content)?;
         Ok(aside)
     }
 
-    fn create(path: &Path, mode: u32) -> io::Result<(File, Aside)> {
+    fn create<T>(path: &Path, make: impl Fn(&Path) -> io::Result<T>) -> io::Result<(T, Aside)> {
         static WRITTEN: AtomicU64 = AtomicU64::new(0);
         for _ in 0..Aside::TRIES {
             let count = WRITTEN.fetch_add(1, Ordering::Relaxed);
@@ -182,10 +204,10 @@ impl Aside {
             name.push(path.file_name().unwrap_or_default());
             name.push(format!(".{}.{count}", std::process::id()));
             let aside = path.with_file_name(name);
-            match create(&aside, mode) {
-                Ok(file) => {
+            match make(&aside) {
+                Ok(made) => {
                     let path = path.to_owned();
-                    return Ok((file, Aside { path, aside }));
+                    return Ok((made, Aside { path, aside }));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -209,7 +231,7 @@ impl Drop for Aside {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::PermissionsExt;
 
     fn names(folder: &Path) -> Vec<OsString> {
         let entries = fs::read_dir(folder).unwrap();

@@ -2,8 +2,8 @@ use super::names::Names;
 use super::positions::Positions;
 use super::sound::Sound;
 use crate::model::{
-    BodyHash, Doubt, DoubtReason, Event, EventKind, FencingToken, Log, Row, RowOutcome, Violation,
-    ViolationKind,
+    BodyHash, Doubt, DoubtReason, Event, EventKind, FencingToken, Key, Log, Owner, Row, RowOutcome,
+    Violation, ViolationKind,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -48,12 +48,16 @@ pub(super) fn judge<'a>(
         }
         by_position.entry(told.position).or_default().push(told);
     }
+    let written = match elsewhere.is_empty() {
+        true => Written::default(),
+        false => Written::of(sound),
+    };
     for (told, row) in elsewhere {
         // Where the write stands elsewhere, and somebody else was rightly told this
         // position, it was named twice.
         match by_position.get_mut(&told.position) {
-            Some(rightly) if told.stands_anywhere(sound) => rightly.push(told),
-            _ => found.missing(&told, row, sound, positions, names),
+            Some(rightly) if written.has(&told, log) => rightly.push(told),
+            _ => found.missing(&told, row, sound, positions, names, &written),
         }
     }
     found.named_twice(by_position, sound);
@@ -68,12 +72,15 @@ impl<'a> Acknowledged<'a> {
         sound: &Sound<'a>,
         positions: &Positions,
         names: &Names,
+        written: &Written,
     ) {
         let record = sound.record;
         // A log that is as long as it was when it was collected has not been cut.
         let may_be_cut = told.position > positions.last() && record.log_rows.is_none();
         let is_incomplete = !record.gaps.is_empty() || !sound.log_is_whole;
-        if row.is_none() && (is_incomplete || (may_be_cut && stands_in_the_end(told, sound))) {
+        if row.is_none()
+            && (is_incomplete || (may_be_cut && written.stands_in_the_end(told, sound)))
+        {
             self.cut_keys.insert(told.key);
             self.doubts.push(Doubt::new(
                 DoubtReason::LogNotWhole,
@@ -133,22 +140,63 @@ impl<'a> Acknowledged<'a> {
     }
 }
 
-/// The resource holds something newer than the log in the end: then the log was cut,
-/// and nothing was lost.
-fn stands_in_the_end(told: &Told, sound: &Sound) -> bool {
-    let record = sound.record;
-    let Some(held) = record.values.get(told.key) else {
-        return false;
-    };
-    if let Some(body) = told.body {
-        return BodyHash::of(held.as_bytes()) == body;
+/// What the log and the resource have, to be looked up by what workers were told.
+#[derive(Default)]
+struct Written<'s, 'a> {
+    /// Writes that were not refused, with their tokens and without.
+    rows: HashSet<(Owner, Key, Option<FencingToken>)>,
+    holds: HashSet<(Owner, Key)>,
+    last_accepted: HashMap<Key, &'s Row>,
+    values: HashMap<&'a str, BodyHash>,
+}
+
+impl<'s, 'a> Written<'s, 'a> {
+    fn of(sound: &'s Sound<'a>) -> Written<'s, 'a> {
+        let mut written = Written::default();
+        for row in sound.log.iter() {
+            if row.outcome == RowOutcome::Accepted {
+                written.last_accepted.insert(row.key, row);
+            }
+            if row.outcome != RowOutcome::Rejected
+                && let Some(owner) = row.owner
+            {
+                written.rows.insert((owner, row.key, row.token));
+                written.holds.insert((owner, row.key));
+            }
+        }
+        let values = sound.record.values.iter();
+        let hashes = values.map(|(key, value)| (key.as_str(), BodyHash::of(value.as_bytes())));
+        written.values = hashes.collect();
+        written
     }
-    let log = &record.log;
-    let key = log.key_named(told.key);
-    let mut rows = sound.log.iter().rev();
-    let last = rows.find(|row| Some(row.key) == key && row.outcome == RowOutcome::Accepted);
-    let last = last.and_then(|row| log.value_of(row));
-    last.as_ref() != Some(held)
+
+    /// Whether the log has this write at any position.
+    fn has(&self, told: &Told, log: &Log) -> bool {
+        let named = log.owner_named(told.owner).zip(log.key_named(told.key));
+        named.is_some_and(|(owner, key)| match told.token {
+            None => self.holds.contains(&(owner, key)),
+            token => [token, None]
+                .iter()
+                .any(|&token| self.rows.contains(&(owner, key, token))),
+        })
+    }
+
+    /// The resource holds something newer than the log in the end: then the log was
+    /// cut, and nothing was lost.
+    fn stands_in_the_end(&self, told: &Told, sound: &Sound) -> bool {
+        let record = sound.record;
+        let Some(held) = record.values.get(told.key) else {
+            return false;
+        };
+        if let Some(body) = told.body {
+            return self.values.get(told.key) == Some(&body);
+        }
+        let log = &record.log;
+        let key = log.key_named(told.key);
+        let last = key.and_then(|key| self.last_accepted.get(&key));
+        let last = last.and_then(|row| log.value_of(row));
+        last.as_ref() != Some(held)
+    }
 }
 
 /// A worker was told that its write is accepted.
@@ -205,13 +253,6 @@ impl Told<'_> {
             && log.key_of(row) == self.key
             && owner.is_none_or(|logged| logged == self.owner)
             && (row.token.is_none() || self.token.is_none() || row.token == self.token)
-    }
-
-    fn stands_anywhere(&self, sound: &Sound) -> bool {
-        let log = &sound.record.log;
-        let owner = log.owner_named(self.owner);
-        let mut rows = sound.log.iter();
-        owner.is_some() && rows.any(|row| row.owner == owner && self.is_at(row, log))
     }
 
     fn words(&self) -> String {

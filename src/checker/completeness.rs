@@ -1,11 +1,11 @@
-use super::episodes::{self, Episode};
+use super::episodes::Episodes;
 use super::sound::Sound;
 use crate::model::{Doubt, DoubtReason, Event, EventKind};
 use std::collections::HashMap;
 
 /// Why the record does not tell the whole story: what the harness has said itself,
 /// and workers that never came to their end.
-pub(super) fn doubts(sound: &Sound, episodes: &[Episode]) -> Vec<Doubt> {
+pub(super) fn doubts(sound: &Sound, episodes: &Episodes) -> Vec<Doubt> {
     let record = sound.record;
     let mut doubts = super::gaps(record);
     // A case that was given up has no worker that could have finished.
@@ -15,13 +15,13 @@ pub(super) fn doubts(sound: &Sound, episodes: &[Episode]) -> Vec<Doubt> {
     doubts
 }
 
-fn unfinished_workers(sound: &Sound, episodes: &[Episode]) -> Vec<Doubt> {
+fn unfinished_workers(sound: &Sound, episodes: &Episodes) -> Vec<Doubt> {
     let mut last: HashMap<&str, &Event> = HashMap::new();
     for event in &sound.history {
         last.insert(&event.worker, event);
     }
     // A worker that was killed on purpose has nothing more to say.
-    let lives = |worker: &&String| episodes::killed_ns(episodes, worker).is_none();
+    let lives = |worker: &&String| episodes.killed_ns(worker).is_none();
     let workers = sound.record.workers.iter().filter(lives);
     let unfinished = workers.filter_map(|worker| {
         let text = match last.get(worker.as_str()) {

@@ -67,20 +67,22 @@ pub(super) fn violations(
 
 /// The bodies that each owner said it sends.
 struct Sent {
-    by_owner: HashMap<Owner, Vec<BodyHash>>,
+    by_owner: HashMap<Owner, HashSet<BodyHash>>,
 }
 
 impl Sent {
     fn of(sound: &Sound) -> Sent {
         let log = &sound.record.log;
-        let mut by_owner: HashMap<Owner, Vec<BodyHash>> = HashMap::new();
+        let mut by_owner: HashMap<Owner, HashSet<BodyHash>> = HashMap::new();
         let mut silent: HashSet<Owner> = HashSet::new();
         for event in &sound.history {
             if let EventKind::Writing { owner, body, .. } = &event.kind
                 && let Some(owner) = log.owner_named(owner)
             {
                 match body {
-                    Some(body) => by_owner.entry(owner).or_default().push(*body),
+                    Some(body) => {
+                        by_owner.entry(owner).or_default().insert(*body);
+                    }
                     None => {
                         silent.insert(owner);
                     }

@@ -1,9 +1,10 @@
 use super::holds::Hold;
 use super::names::{Names, Writer};
+use super::overlap::Overlaps;
 use super::servers::Servers;
 use super::sound::Sound;
 use crate::model::{
-    Counts, Event, EventKind, FastSet, FencingToken, Overlap, ReleaseOutcome, Row, RowOutcome, Step,
+    Counts, Event, EventKind, FastSet, FencingToken, ReleaseOutcome, Row, RowOutcome, Step,
 };
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,7 +18,7 @@ pub(super) fn tally(
     sound: &Sound,
     holds: &[Hold],
     servers: &Servers,
-    overlaps: &[Overlap],
+    overlaps: &Overlaps,
     names: &Names,
 ) -> Tally {
     let log = &sound.record.log;
@@ -43,8 +44,8 @@ pub(super) fn tally(
     }
     let most_writers = keys.iter().map(|writers| writers.distinct.len()).max();
     counts.accepted_writers = most_writers.unwrap_or(0) as u64;
-    counts.definite_overlaps = overlaps.iter().filter(|overlap| overlap.definite).count() as u64;
-    counts.possible_overlaps = overlaps.len() as u64 - counts.definite_overlaps;
+    counts.definite_overlaps = overlaps.definite;
+    counts.possible_overlaps = overlaps.possible;
     let last_writers = keys.iter().filter_map(|writers| {
         let row = writers.last?;
         let writer = names.short(row).to_owned();
@@ -101,14 +102,14 @@ impl<'a> Writers<'a> {
 /// workers say.
 pub(super) struct Grants<'h, 'a> {
     holds: &'h [Hold<'a>],
-    servers: &'h Servers<'a>,
+    servers: &'h Servers<'h, 'a>,
     /// The granted holds of each key, by the time of the grant.
     by_key: HashMap<&'a str, Vec<usize>>,
     by_owner: HashMap<(&'a str, &'a str), usize>,
 }
 
 impl<'h, 'a> Grants<'h, 'a> {
-    pub fn of(holds: &'h [Hold<'a>], servers: &'h Servers<'a>) -> Grants<'h, 'a> {
+    pub fn of(holds: &'h [Hold<'a>], servers: &'h Servers<'h, 'a>) -> Grants<'h, 'a> {
         let mut by_key: HashMap<&str, Vec<usize>> = HashMap::new();
         let mut by_owner = HashMap::new();
         for (index, hold) in holds.iter().enumerate() {

@@ -3,58 +3,66 @@
 use super::episodes::Episode;
 use super::fault_doubts::is_missing;
 use crate::model::{CaseRecord, FaultKind};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// A server that is back, and whoever watches it, needs a moment.
 const SETTLES_WITHIN_NS: u64 = 5_000_000_000;
 
-pub(super) struct Disturbances<'e, 'a> {
-    episodes: &'e [Episode<'a>],
+pub(super) struct Disturbances<'a> {
     workers: HashSet<&'a str>,
-    /// Rows are missing, so anything may have been disturbed at any time.
-    is_unknown: bool,
+    /// When anything but single workers was disturbed: the lock servers, or what
+    /// could be seen of them.
+    of_servers: Vec<Span>,
+    /// When single workers were.
+    of_workers: HashMap<&'a str, Vec<Span>>,
 }
 
 /// From a moment to another, both included.
 pub(super) type Span = (u64, u64);
 
-impl<'e, 'a> Disturbances<'e, 'a> {
-    pub fn new(record: &'a CaseRecord, episodes: &'e [Episode<'a>]) -> Disturbances<'e, 'a> {
+impl<'a> Disturbances<'a> {
+    pub fn new(record: &'a CaseRecord, episodes: &[Episode<'a>]) -> Disturbances<'a> {
         let named = record.workers.iter().map(String::as_str);
         let planned = record.plan.workers.keys().map(String::as_str);
         let told = record.history.iter().map(|event| event.worker.as_str());
         let mut planned_faults = record.plan.faults.iter();
-        Disturbances {
-            is_unknown: planned_faults.any(|planned| is_missing(planned, episodes)),
-            episodes,
+        let mut disturbances = Disturbances {
             workers: named.chain(planned).chain(told).collect(),
+            of_servers: Vec::new(),
+            of_workers: HashMap::new(),
+        };
+        // Rows are missing, so anything may have been disturbed at any time.
+        if planned_faults.any(|planned| is_missing(planned, episodes)) {
+            disturbances.of_servers.push((0, u64::MAX));
+            return disturbances;
         }
-    }
-
-    /// When anything but single workers was disturbed: the lock servers, or what
-    /// could be seen of them.
-    pub fn of_servers(&self) -> Vec<Span> {
-        let of_servers = |it: &&Episode| self.others(it).is_none();
-        self.spans(of_servers)
-    }
-
-    /// When a worker was disturbed, or everybody.
-    pub fn of_worker(&self, worker: &str) -> Vec<Span> {
-        self.spans(|it| {
-            self.others(it)
-                .is_none_or(|disturbed| disturbed.contains(worker))
-        })
-    }
-
-    fn spans(&self, counts: impl Fn(&&Episode) -> bool) -> Vec<Span> {
-        if self.is_unknown {
-            return vec![(0, u64::MAX)];
+        for episode in episodes {
+            let over_ns = episode.over_ns().unwrap_or(u64::MAX);
+            let to_ns = over_ns.saturating_add(SETTLES_WITHIN_NS);
+            let span = (episode.requested_ns(), to_ns);
+            match disturbances.others(episode) {
+                None => disturbances.of_servers.push(span),
+                Some(workers) => {
+                    for worker in workers {
+                        let own = disturbances.of_workers.entry(worker);
+                        own.or_default().push(span);
+                    }
+                }
+            }
         }
-        let spans = self.episodes.iter().filter(counts).map(|it| {
-            let over_ns = it.over_ns().unwrap_or(u64::MAX);
-            (it.requested_ns(), over_ns.saturating_add(SETTLES_WITHIN_NS))
-        });
-        merged(spans.collect())
+        merge(&mut disturbances.of_servers);
+        disturbances.of_workers.values_mut().for_each(merge);
+        disturbances
+    }
+
+    pub fn of_servers(&self) -> &[Span] {
+        &self.of_servers
+    }
+
+    /// When a worker was disturbed, and when everybody was.
+    pub fn of_worker(&self, worker: &str) -> [&[Span]; 2] {
+        let own = self.of_workers.get(worker);
+        [own.map_or(&[], Vec::as_slice), &self.of_servers]
     }
 
     /// The workers that a fault befalls, where it befalls nobody else.
@@ -111,10 +119,19 @@ pub(super) fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     all
 }
 
+fn merge(spans: &mut Vec<Span>) {
+    *spans = merged(std::mem::take(spans));
+}
+
 /// Whether any of these spans, which are merged, touches this one.
 pub(super) fn touch(spans: &[Span], from_ns: u64, to_ns: u64) -> bool {
+    first_touching(spans, from_ns, to_ns).is_some()
+}
+
+/// The first of them that does.
+pub(super) fn first_touching(spans: &[Span], from_ns: u64, to_ns: u64) -> Option<Span> {
     let next = spans.partition_point(|&(_, to)| to < from_ns);
-    spans.get(next).is_some_and(|&(from, _)| from <= to_ns)
+    spans.get(next).copied().filter(|&(from, _)| from <= to_ns)
 }
 
 #[cfg(test)]
@@ -180,12 +197,9 @@ mod tests {
             let rows: Vec<&FaultRow> = rows.iter().collect();
             let episodes = super::super::episodes::of(&rows);
             let disturbances = Disturbances::new(&record, &episodes);
-            let found = [
-                disturbances.of_servers(),
-                disturbances.of_worker("a"),
-                disturbances.of_worker("b"),
-            ];
-            let found = found.map(|spans| !spans.is_empty());
+            let is_disturbed = |worker| disturbances.of_worker(worker) != [&[], &[]];
+            let servers_are = !disturbances.of_servers().is_empty();
+            let found = [servers_are, is_disturbed("a"), is_disturbed("b")];
             assert_eq!(found, [servers, a, b], "{kind} of {target}");
         }
     }

@@ -1,7 +1,8 @@
 //! Faults as they really happened, each from its request to its end.
 
 use crate::model::{FaultKind, FaultRow, FaultStage};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Deref;
 
 /// All rows of one fault.
 pub(super) struct Episode<'a> {
@@ -9,6 +10,8 @@ pub(super) struct Episode<'a> {
     pub kind: FaultKind,
     pub target: &'a str,
     pub rows: Vec<&'a FaultRow>,
+    /// The first row of each stage that there is one of.
+    firsts: Vec<&'a FaultRow>,
     /// When a fault that stands still was ended by an action of its own.
     ended_by_other_ns: Option<u64>,
     /// When that action was asked for.
@@ -17,7 +20,7 @@ pub(super) struct Episode<'a> {
 
 impl<'a> Episode<'a> {
     pub fn stage(&self, stage: FaultStage) -> Option<&'a FaultRow> {
-        self.rows.iter().copied().find(|row| row.stage == stage)
+        self.firsts.iter().copied().find(|row| row.stage == stage)
     }
 
     pub fn requested_ns(&self) -> u64 {
@@ -73,12 +76,67 @@ impl<'a> Episode<'a> {
     }
 }
 
-/// In the order of their ids.
-pub(super) fn of<'a>(faults: &[&'a FaultRow]) -> Vec<Episode<'a>> {
+/// All faults of a case, in the order of their ids.
+pub(super) struct Episodes<'a> {
+    all: Vec<Episode<'a>>,
+    by_target: HashMap<&'a str, Vec<usize>>,
+    /// The first proven kill of each target.
+    kills: HashMap<&'a str, usize>,
+}
+
+impl<'a> Deref for Episodes<'a> {
+    type Target = [Episode<'a>];
+
+    fn deref(&self) -> &[Episode<'a>] {
+        &self.all
+    }
+}
+
+impl<'a> Episodes<'a> {
+    pub fn of_target(&self, target: &str) -> impl Iterator<Item = &Episode<'a>> {
+        let own = self.by_target.get(target).into_iter().flatten();
+        own.map(|&index| &self.all[index])
+    }
+
+    /// When a worker was seen to have been killed.
+    pub fn killed_ns(&self, worker: &str) -> Option<u64> {
+        self.kill_of(worker)?.observed_ns()
+    }
+
+    /// When the signal was sent of which a worker was seen to have died.
+    pub fn kill_sent_ns(&self, worker: &str) -> Option<u64> {
+        Some(self.kill_of(worker)?.requested_ns())
+    }
+
+    fn kill_of(&self, worker: &str) -> Option<&Episode<'a>> {
+        self.kills.get(worker).map(|&index| &self.all[index])
+    }
+}
+
+pub(super) fn of<'a>(faults: &[&'a FaultRow]) -> Episodes<'a> {
+    let all = all(faults);
+    let mut by_target: HashMap<&str, Vec<usize>> = HashMap::new();
+    let mut kills = HashMap::new();
+    for (index, episode) in all.iter().enumerate() {
+        by_target.entry(episode.target).or_default().push(index);
+        if episode.kind == FaultKind::Kill && episode.is_proven() {
+            kills.entry(episode.target).or_insert(index);
+        }
+    }
+    Episodes {
+        all,
+        by_target,
+        kills,
+    }
+}
+
+fn all<'a>(faults: &[&'a FaultRow]) -> Vec<Episode<'a>> {
     let mut by_id: BTreeMap<u32, Vec<&FaultRow>> = BTreeMap::new();
     for row in faults {
         by_id.entry(row.id).or_default().push(row);
     }
+    let seen_to_end = ends(faults, &[OBSERVED]);
+    let asked_to_end = ends(faults, &[REQUESTED, OBSERVED]);
     let episodes = by_id.into_iter();
     episodes
         .map(|(id, rows)| {
@@ -88,9 +146,9 @@ pub(super) fn of<'a>(faults: &[&'a FaultRow]) -> Vec<Episode<'a>> {
                 id,
                 kind,
                 target,
-                ended_by_other_ns: seen.and_then(|seen| let_go_ns(faults, seen, [OBSERVED])),
-                other_asked_ns: seen
-                    .and_then(|seen| let_go_ns(faults, seen, [REQUESTED, OBSERVED])),
+                firsts: firsts(&rows),
+                ended_by_other_ns: seen.and_then(|seen| let_go_ns(&seen_to_end, seen)),
+                other_asked_ns: seen.and_then(|seen| let_go_ns(&asked_to_end, seen)),
                 rows,
             }
         })
@@ -109,33 +167,34 @@ pub(super) fn let_go_by(fault: FaultKind) -> Option<FaultKind> {
 const REQUESTED: FaultStage = FaultStage::Requested;
 const OBSERVED: FaultStage = FaultStage::Observed;
 
+fn firsts<'a>(rows: &[&'a FaultRow]) -> Vec<&'a FaultRow> {
+    let mut firsts: Vec<&FaultRow> = Vec::new();
+    for &row in rows {
+        if firsts.iter().all(|first| first.stage != row.stage) {
+            firsts.push(row);
+        }
+    }
+    firsts
+}
+
+/// The times of these stages in their order, by what was done and to whom.
+type Ends<'a> = HashMap<(FaultKind, &'a str), Vec<u64>>;
+
+fn ends<'a>(faults: &[&'a FaultRow], stages: &[FaultStage]) -> Ends<'a> {
+    let mut ends: Ends = HashMap::new();
+    for row in faults.iter().filter(|row| stages.contains(&row.stage)) {
+        let whose = (row.fault, row.target.as_str());
+        ends.entry(whose).or_default().push(row.at_ns);
+    }
+    for times in ends.values_mut() {
+        times.sort_unstable();
+    }
+    ends
+}
+
 /// The first row that says that a target which stood still was let go.
-fn let_go_ns<const N: usize>(
-    faults: &[&FaultRow],
-    seen: &FaultRow,
-    stages: [FaultStage; N],
-) -> Option<u64> {
-    let end = let_go_by(seen.fault)?;
-    let ends = faults.iter().filter(|row| {
-        row.fault == end
-            && stages.contains(&row.stage)
-            && row.target == seen.target
-            && row.at_ns >= seen.at_ns
-    });
-    ends.map(|row| row.at_ns).min()
-}
-
-/// When a worker was seen to have been killed.
-pub(super) fn killed_ns(episodes: &[Episode], worker: &str) -> Option<u64> {
-    kill_of(episodes, worker)?.observed_ns()
-}
-
-/// When the signal was sent of which a worker was seen to have died.
-pub(super) fn kill_sent_ns(episodes: &[Episode], worker: &str) -> Option<u64> {
-    Some(kill_of(episodes, worker)?.requested_ns())
-}
-
-fn kill_of<'e, 'a>(episodes: &'e [Episode<'a>], worker: &str) -> Option<&'e Episode<'a>> {
-    let mut kills = episodes.iter();
-    kills.find(|it| it.kind == FaultKind::Kill && it.target == worker && it.is_proven())
+fn let_go_ns(ends: &Ends, seen: &FaultRow) -> Option<u64> {
+    let times = ends.get(&(let_go_by(seen.fault)?, seen.target.as_str()))?;
+    let later = times.partition_point(|&at_ns| at_ns < seen.at_ns);
+    times.get(later).copied()
 }

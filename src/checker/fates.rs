@@ -1,5 +1,5 @@
 use super::acknowledged::token_words;
-use super::episodes::{self, Episode};
+use super::episodes::Episodes;
 use super::sound::Sound;
 use crate::model::{
     Doubt, DoubtReason, EventKind, FencingToken, Row, RowOutcome, Step, Violation, ViolationKind,
@@ -18,7 +18,7 @@ pub(super) struct Fates<'a> {
 /// A 409 must have left a rejected row that says the same. A write without an
 /// answer may have been applied or not; where the log shows which, nothing is in
 /// doubt. (Writes that were acknowledged are looked up by their position, elsewhere.)
-pub(super) fn of<'a>(sound: &Sound<'a>, episodes: &[Episode]) -> Fates<'a> {
+pub(super) fn of<'a>(sound: &Sound<'a>, episodes: &Episodes) -> Fates<'a> {
     let mut tallies = Tallies::default();
     for &event in &sound.history {
         tallies.follow(&event.worker, event.at_ns, &event.kind);
@@ -96,12 +96,13 @@ impl Tally<'_> {
         if self.refusals.len() > self.rejected_rows.len() || self.unanswered > 0 {
             return None;
         }
+        let rows = self.rejected_rows.iter().map(|row| (row.seen, row.token));
+        let rows: HashSet<_> = rows.collect();
+        // What a row does not say cannot contradict anybody.
         let logged = |&&(seen, got, _): &&(FencingToken, FencingToken, u64)| {
-            let mut rows = self.rejected_rows.iter();
-            rows.any(|row| {
-                row.seen.is_none_or(|logged| logged == seen)
-                    && row.token.is_none_or(|logged| logged == got)
-            })
+            let (seen, got) = (Some(seen), Some(got));
+            let same = [(seen, got), (seen, None), (None, got), (None, None)];
+            same.iter().any(|words| rows.contains(words))
         };
         let untrue = self.refusals.iter().find(|told| !logged(told))?;
         let row = self.rejected_rows.first()?;
@@ -188,9 +189,9 @@ impl<'a> Tallies<'a> {
     }
 
     /// Who was killed got no answer, and cannot say so.
-    fn leave_to_the_killed(&mut self, episodes: &[Episode]) {
+    fn leave_to_the_killed(&mut self, episodes: &Episodes) {
         for (worker, &hold) in &self.sent {
-            if episodes::killed_ns(episodes, worker).is_some() {
+            if episodes.killed_ns(worker).is_some() {
                 self.all[hold].unanswered += 1;
             }
         }

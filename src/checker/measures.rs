@@ -135,22 +135,61 @@ fn recovered_ns(holds: &Holds, episodes: &[Episode]) -> Option<u64> {
         FaultKind::Restart | FaultKind::RestartEmpty | FaultKind::Promote => it.observed_ns(),
         _ => it.asked_to_end_ns(),
     });
+    let mut ends: Vec<u64> = ends.collect();
+    ends.sort_unstable();
+    if ends.is_empty() {
+        return None;
+    }
     let by_key = granted_by_key(holds);
+    let mut asks: HashMap<(&str, &str), Vec<&Ask>> = HashMap::new();
+    for ask in &holds.asks {
+        asks.entry((ask.service, ask.key)).or_default().push(ask);
+    }
     let mut longest = None;
-    for end_ns in ends {
-        let waiting = |ask: &&Ask| ask.from_ns <= end_ns && ask.to_ns > end_ns;
-        for ask in holds.asks.iter().filter(waiting) {
-            let granted = by_key.get(&(ask.service, ask.key));
-            let granted = granted.map_or(&[][..], |all| all);
-            let (before, after) =
-                granted.split_at(granted.partition_point(|hold| hold.from_ns <= end_ns));
-            let lasts = |hold: &&Hold| hold.over_ns.is_none_or(|over_ns| over_ns > end_ns);
-            if before.iter().any(lasts) {
+    for (key, asks) in asks {
+        let granted = by_key.get(&key).map_or(&[][..], |all| all);
+        for (from_ns, to_ns) in free_and_wanted(&asks, granted) {
+            // The first end of a fault in it has the longest way to the next grant.
+            let end = ends.partition_point(|&end_ns| end_ns < from_ns);
+            let Some(&end_ns) = ends.get(end).filter(|&&end_ns| end_ns < to_ns) else {
                 continue;
-            }
-            let granted_ns = after.first().map_or(holds.end_ns, |hold| hold.from_ns);
+            };
+            let next = granted.partition_point(|hold| hold.from_ns <= end_ns);
+            let granted_ns = granted.get(next).map_or(holds.end_ns, |hold| hold.from_ns);
             longest = longest.max(Some(granted_ns.saturating_sub(end_ns)));
         }
     }
     longest
+}
+
+/// The times in which somebody waited for a key that nobody held, from a moment to
+/// before another, and no grant falls into the middle of one.
+fn free_and_wanted(asks: &[&Ask], granted: &[&Hold]) -> Vec<(u64, u64)> {
+    // When one begins or ends to wait, or to hold.
+    let mut changes: Vec<(u64, i64, i64)> = Vec::new();
+    for ask in asks.iter().filter(|ask| ask.from_ns < ask.to_ns) {
+        changes.extend([(ask.from_ns, 1, 0), (ask.to_ns, -1, 0)]);
+    }
+    for hold in granted {
+        let over_ns = hold.over_ns.unwrap_or(u64::MAX).max(hold.from_ns);
+        changes.extend([(hold.from_ns, 0, 1), (over_ns, 0, -1)]);
+    }
+    changes.sort_unstable();
+    let (mut waiting, mut holding) = (0, 0);
+    let mut spans = Vec::new();
+    for at in changes.chunk_by(|one, next| one.0 == next.0) {
+        let at_ns = at[0].0;
+        // The one before ends here.
+        if let Some((_, to_ns)) = spans.last_mut()
+            && *to_ns == u64::MAX
+        {
+            *to_ns = at_ns;
+        }
+        waiting += at.iter().map(|change| change.1).sum::<i64>();
+        holding += at.iter().map(|change| change.2).sum::<i64>();
+        if waiting > 0 && holding == 0 {
+            spans.push((at_ns, u64::MAX));
+        }
+    }
+    spans
 }

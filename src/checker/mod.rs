@@ -57,12 +57,14 @@ pub fn judge(record: &CaseRecord) -> Judgement {
     let holds = holds::of(&sound, &episodes);
     let disturbances = Disturbances::new(record, &episodes);
     let servers = Servers::of(&sound, &holds.all, &episodes, disturbances.of_servers());
+    let excuses = lock_rules::Excuses::of(record, &holds.all, &episodes, &servers, &disturbances);
     let case = lock_rules::Case {
         record,
         holds: &holds,
         episodes: &episodes,
         servers: &servers,
         disturbances: &disturbances,
+        excuses: &excuses,
     };
 
     let mut doubts = completeness::doubts(&sound, &episodes);
@@ -115,7 +117,7 @@ pub fn judge(record: &CaseRecord) -> Judgement {
         last_writers: tally.last_writers,
         violations,
         excused,
-        overlaps,
+        overlaps: overlaps.named,
         doubts,
         lacks,
     }
@@ -137,8 +139,8 @@ pub fn stories_of_misses(
     let positions = Positions::of(&sound.log);
     let episodes = episodes::of(&sound.faults);
     let holds = holds::of(&sound, &episodes);
-    let disturbed = Disturbances::new(record, &episodes).of_servers();
-    let servers = Servers::of(&sound, &holds.all, &episodes, disturbed);
+    let disturbances = Disturbances::new(record, &episodes);
+    let servers = Servers::of(&sound, &holds.all, &episodes, disturbances.of_servers());
     let evidence = Evidence {
         sound: &sound,
         holds: &holds.all,

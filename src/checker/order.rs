@@ -1,6 +1,7 @@
 use crate::model::trigger::RESOURCE;
 use crate::model::{CaseRecord, EventKind, FaultKind, FaultRow, FaultStage, Gate, RowOutcome};
 use crate::model::{Event, Trigger};
+use std::collections::HashMap;
 
 /// Where an order is not kept, by the first pair that does not keep it.
 pub(super) enum Broken<'a> {
@@ -53,7 +54,11 @@ fn moment_ns(record: &CaseRecord, trigger: &Trigger) -> Option<u64> {
     let befell = befell.filter(|row| {
         row.target == trigger.source || row.alias.as_deref() == Some(&trigger.source)
     });
-    let befell = befell.filter_map(|row| befell_ns(record, row, name));
+    let mut firsts: HashMap<(u32, FaultStage), u64> = HashMap::new();
+    for row in &record.faults {
+        firsts.entry((row.id, row.stage)).or_insert(row.at_ns);
+    }
+    let befell = befell.filter_map(|row| befell_ns(&firsts, row, name));
     let mut moments: Vec<u64> = told.chain(decided).chain(befell).collect();
     moments.sort_unstable();
     let nth = usize::try_from(trigger.occurrence).ok()?.checked_sub(1)?;
@@ -69,12 +74,8 @@ fn is_told(event: &Event, name: &str) -> bool {
 /// What holds its target up counts from when that was seen. What lets it go on
 /// counts from when it was asked for: the target may have acted before anybody
 /// saw that it is back.
-fn befell_ns(record: &CaseRecord, row: &FaultRow, name: &str) -> Option<u64> {
-    let began = |stage: FaultStage| {
-        let mut rows = record.faults.iter();
-        let began = rows.find(|other| other.id == row.id && other.stage == stage);
-        began.unwrap_or(row).at_ns
-    };
+fn befell_ns(firsts: &HashMap<(u32, FaultStage), u64>, row: &FaultRow, name: &str) -> Option<u64> {
+    let began = |stage: FaultStage| *firsts.get(&(row.id, stage)).unwrap_or(&row.at_ns);
     match (row.fault, row.stage) {
         (kind, FaultStage::Observed) if kind.node_event() == Some(name) => match kind.stands() {
             true => Some(row.at_ns),

@@ -1,7 +1,7 @@
 //! What the lock servers themselves held, as bystanders on them saw it.
 
 use super::disturbance::{Span, touch};
-use super::episodes::Episode;
+use super::episodes::Episodes;
 use super::holds::Hold;
 use super::sound::Sound;
 use crate::model::{FaultKind, FencingToken, LockEvent, LockEventKind};
@@ -32,25 +32,28 @@ pub(super) enum StayEnd {
     Forgotten,
 }
 
-pub(super) struct Servers<'a> {
+pub(super) struct Servers<'d, 'a> {
+    /// In the order of their beginnings.
     by_key: HashMap<&'a str, Vec<Stay<'a>>>,
-    /// Stays by key and owner.
+    /// The servers of each key's stays.
+    nodes_by_key: HashMap<&'a str, BTreeSet<&'a str>>,
+    /// The stays of each key and owner, one for each server.
     by_owner: HashMap<(&'a str, &'a str), Vec<usize>>,
     /// Servers and workers call holders by the same ids.
     knows_owners: bool,
     /// The servers of each service.
     nodes: HashMap<&'a str, BTreeSet<&'a str>>,
     /// When something may have been missed.
-    disturbed: Vec<Span>,
+    disturbed: &'d [Span],
 }
 
-impl<'a> Servers<'a> {
+impl<'d, 'a> Servers<'d, 'a> {
     pub fn of(
         sound: &Sound<'a>,
         holds: &[Hold<'a>],
-        episodes: &[Episode<'a>],
-        disturbed: Vec<Span>,
-    ) -> Servers<'a> {
+        episodes: &Episodes<'a>,
+        disturbed: &'d [Span],
+    ) -> Servers<'d, 'a> {
         let mut by_place: HashMap<(&str, &str), Vec<&'a LockEvent>> = HashMap::new();
         for &row in &sound.locks {
             if !sound.odd_nodes.contains(row.node.as_str()) {
@@ -63,20 +66,34 @@ impl<'a> Servers<'a> {
             let losses = losses(node, episodes);
             by_key.entry(key).or_default().extend(stays(&rows, &losses));
         }
-        let mut by_owner: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
+        let mut by_owner: HashMap<(&str, &str), BTreeMap<&str, usize>> = HashMap::new();
         for (key, stays) in &mut by_key {
             stays.sort_by_key(|stay| stay.from_ns);
             for (index, stay) in stays.iter().enumerate() {
-                if let Some(owner) = stay.owner {
-                    by_owner.entry((key, owner)).or_default().push(index);
+                let Some(owner) = stay.owner else { continue };
+                // One that was tried for more than once counts by its last stay on each
+                // server; what a renewal brings back is no new grant.
+                let own = by_owner.entry((key, owner)).or_default();
+                let known = own.get(stay.node).map(|&known| &stays[known]);
+                if known.is_none_or(|known| known.recreated_ns.is_none()) {
+                    own.insert(stay.node, index);
                 }
             }
         }
+        let by_owner = by_owner.into_iter();
+        let by_owner: HashMap<_, Vec<usize>> = by_owner
+            .map(|(whose, own)| (whose, own.into_values().collect()))
+            .collect();
+        let nodes_by_key = by_key.iter().map(|(key, stays)| {
+            let nodes = stays.iter().map(|stay| stay.node);
+            (*key, nodes.collect())
+        });
         let knows = |hold: &Hold<'a>| {
             owner(hold).is_some_and(|owner| by_owner.contains_key(&(hold.key, owner)))
         };
         let mut servers = Servers {
             knows_owners: holds.iter().any(knows),
+            nodes_by_key: nodes_by_key.collect(),
             by_key,
             by_owner,
             nodes: HashMap::new(),
@@ -117,12 +134,8 @@ impl<'a> Servers<'a> {
 
     /// Whether anybody looked at who holds this key.
     pub fn saw(&self, service: &str, key: &str) -> bool {
-        let nodes = self.nodes.get(service);
-        let stays = self.by_key.get(key);
-        stays.is_some_and(|stays| {
-            let mut stays = stays.iter();
-            stays.any(|stay| nodes.is_some_and(|nodes| nodes.contains(stay.node)))
-        })
+        let seen = self.nodes_by_key.get(key).zip(self.nodes.get(service));
+        seen.is_some_and(|(seen, own)| !seen.is_disjoint(own))
     }
 
     pub fn saw_anything(&self) -> bool {
@@ -137,8 +150,7 @@ impl<'a> Servers<'a> {
         }
     }
 
-    /// The stays that carry a hold's own owner. One that was tried for more than once
-    /// counts by its last stay on each server.
+    /// The stays that carry a hold's own owner, one for each server.
     fn own(&self, hold: &Hold<'a>) -> Vec<&Stay<'a>> {
         let Some(owner) = owner(hold) else {
             return Vec::new();
@@ -146,15 +158,16 @@ impl<'a> Servers<'a> {
         let own = self.by_owner.get(&(hold.key, owner));
         let all = self.by_key.get(hold.key);
         let own = own.into_iter().flatten();
-        let mut last: BTreeMap<&str, &Stay> = BTreeMap::new();
-        for stay in own.filter_map(|&index| all?.get(index)) {
-            let known = last.insert(stay.node, stay);
-            // What a renewal brings back is no new grant.
-            if let Some(known) = known.filter(|known| known.recreated_ns.is_some()) {
-                last.insert(stay.node, known);
-            }
-        }
-        last.into_values().collect()
+        own.filter_map(|&index| all?.get(index)).collect()
+    }
+
+    /// The stays on a hold's key that began while it may have been granted.
+    fn in_time(&self, hold: &Hold) -> impl Iterator<Item = &Stay<'a>> {
+        let heard_by_ns = hold.from_ns.saturating_add(HEARD_WITHIN_NS);
+        let all = self.by_key.get(hold.key).map_or(&[][..], Vec::as_slice);
+        let first = all.partition_point(|stay| stay.from_ns < hold.asked_ns);
+        let stays = all[first..].iter();
+        stays.take_while(move |stay| stay.from_ns <= heard_by_ns)
     }
 
     /// The stays that may be this hold's: by its owner, or, where the server knows
@@ -164,12 +177,8 @@ impl<'a> Servers<'a> {
         if !own.is_empty() || self.knows_owners {
             return own;
         }
-        let heard_by_ns = hold.from_ns.saturating_add(HEARD_WITHIN_NS);
-        let all = self.by_key.get(hold.key).into_iter().flatten();
-        all.filter(|stay| {
-            stay.owner.is_some() && (hold.asked_ns..=heard_by_ns).contains(&stay.from_ns)
-        })
-        .collect()
+        let in_time = self.in_time(hold);
+        in_time.filter(|stay| stay.owner.is_some()).collect()
     }
 
     /// Whether the servers still held a key for a hold at some moment; None where
@@ -188,16 +197,13 @@ impl<'a> Servers<'a> {
     /// Whether nobody could look all the time while this was granted.
     pub fn may_have_missed(&self, hold: &Hold) -> bool {
         let heard_by_ns = hold.from_ns.saturating_add(HEARD_WITHIN_NS);
-        touch(&self.disturbed, hold.asked_ns, heard_by_ns)
+        touch(self.disturbed, hold.asked_ns, heard_by_ns)
     }
 
     /// The servers that granted a hold, or may have: of some grants it is not known
     /// whose they are.
     pub fn granted_by(&self, hold: &Hold<'a>) -> HashSet<&'a str> {
-        let heard_by_ns = hold.from_ns.saturating_add(HEARD_WITHIN_NS);
-        let in_time = |stay: &&Stay| (hold.asked_ns..=heard_by_ns).contains(&stay.from_ns);
-        let all = self.by_key.get(hold.key).into_iter().flatten();
-        let anonymous = all.filter(|stay| stay.owner.is_none()).filter(in_time);
+        let anonymous = self.in_time(hold).filter(|stay| stay.owner.is_none());
         let own = self.stays(hold).into_iter();
         own.chain(anonymous).map(|stay| stay.node).collect()
     }
@@ -229,15 +235,17 @@ fn owner<'a>(hold: &Hold<'a>) -> Option<&'a str> {
 
 /// When a server was seen to have lost what it held. What is heard before that may
 /// have happened before; a replica that is promoted keeps what it has heard of.
-fn losses(node: &str, episodes: &[Episode]) -> Vec<u64> {
-    let is_loss = |it: &&Episode| it.target == node && it.kind == FaultKind::RestartEmpty;
-    let losses = episodes.iter().filter(is_loss);
+fn losses(node: &str, episodes: &Episodes) -> Vec<u64> {
+    let losses = episodes.of_target(node);
+    let losses = losses.filter(|it| it.kind == FaultKind::RestartEmpty);
     losses.filter_map(|it| it.observed_ns()).collect()
 }
 
 /// The rows of one key on one server, in the server's order.
 fn stays<'a>(rows: &[&'a LockEvent], losses: &[u64]) -> Vec<Stay<'a>> {
     let mut all: Vec<Stay> = Vec::new();
+    // The last stay of each owner.
+    let mut last_of: HashMap<&str, usize> = HashMap::new();
     let mut losses = losses.iter().copied().peekable();
     for row in rows {
         while let Some(lost_ns) = losses.next_if(|&lost_ns| lost_ns <= row.at_ns) {
@@ -246,12 +254,13 @@ fn stays<'a>(rows: &[&'a LockEvent], losses: &[u64]) -> Vec<Stay<'a>> {
         let owner = row.owner.as_deref();
         match row.kind {
             LockEventKind::Granted => {
-                bring_back(&mut all, row, 0);
+                bring_back(&mut all, &last_of, row, 0);
                 let is_new = all.last().is_none_or(|last| {
                     last.end.is_some() || last.owner != owner || owner.is_none()
                 });
                 if is_new {
                     end(&mut all, row.at_ns, StayEnd::Replaced);
+                    last_of.extend(owner.map(|owner| (owner, all.len())));
                     all.push(Stay {
                         node: &row.node,
                         owner,
@@ -263,7 +272,7 @@ fn stays<'a>(rows: &[&'a LockEvent], losses: &[u64]) -> Vec<Stay<'a>> {
                 }
             }
             // What is heard soon after a loss may have happened before.
-            LockEventKind::Renewed => bring_back(&mut all, row, HEARD_WITHIN_NS),
+            LockEventKind::Renewed => bring_back(&mut all, &last_of, row, HEARD_WITHIN_NS),
             LockEventKind::Released | LockEventKind::Expired => {
                 let is_anothers = all.last().is_some_and(|last| {
                     owner.is_some() && last.owner.is_some() && last.owner != owner
@@ -287,15 +296,15 @@ fn stays<'a>(rows: &[&'a LockEvent], losses: &[u64]) -> Vec<Stay<'a>> {
 
 /// An owner that is there again after its lock was gone. One that was released may
 /// have been a try at several servers that came to nothing.
-fn bring_back(stays: &mut [Stay], row: &LockEvent, later_ns: u64) {
-    let (owner, at_ns) = (row.owner.as_deref(), row.at_ns);
+fn bring_back(stays: &mut [Stay], last_of: &HashMap<&str, usize>, row: &LockEvent, later_ns: u64) {
+    let at_ns = row.at_ns;
     let is_gone = |(end_ns, end): (u64, StayEnd)| match end {
         StayEnd::Released => false,
         StayEnd::Forgotten => at_ns >= end_ns.saturating_add(later_ns),
         StayEnd::Expired | StayEnd::Replaced => true,
     };
-    let mut own = stays.iter_mut().rev();
-    let own = own.find(|stay| owner.is_some() && stay.owner == owner);
+    let own = row.owner.as_deref().and_then(|owner| last_of.get(owner));
+    let own = own.map(|&own| &mut stays[own]);
     if let Some(own) = own.filter(|stay| stay.end.is_some_and(is_gone)) {
         own.recreated_ns.get_or_insert(at_ns);
     }

@@ -10,7 +10,7 @@ use crate::model::{
     LockEvent, Row,
 };
 use std::borrow::Cow;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 /// The rows of a record without those that stand in it twice.
 pub(super) struct Sound<'a> {
@@ -55,12 +55,13 @@ impl<'a> Sound<'a> {
     }
 
     fn take_history(&mut self) {
-        let mut by_worker: HashMap<&str, Vec<&'a Event>> = HashMap::new();
+        let mut by_worker: HashMap<&str, Told> = HashMap::new();
         for event in &self.record.history {
             let worker = event.worker.as_str();
             let before = by_worker.entry(worker).or_default();
-            if let Some(last) = before.last().filter(|last| event.at_ns <= last.at_ns) {
-                if holds_already(before, event) {
+            let last = before.rows.last().copied();
+            if let Some(last) = last.filter(|last| event.at_ns <= last.at_ns) {
+                if before.has(event) {
                     self.doubts.push(Doubt::new(
                         DoubtReason::RowTwice,
                         format!(
@@ -84,7 +85,7 @@ impl<'a> Sound<'a> {
                     ));
                 }
             }
-            if let Some(last) = before.last()
+            if let Some(last) = last
                 && is_after_the_end(last, event)
                 && self.odd_workers.insert(worker)
             {
@@ -96,7 +97,7 @@ impl<'a> Sound<'a> {
                     ),
                 ));
             }
-            before.push(event);
+            before.add(event);
             self.history.push(event);
         }
     }
@@ -134,10 +135,10 @@ impl<'a> Sound<'a> {
     }
 
     fn take_faults(&mut self) {
-        let mut by_id: BTreeMap<u32, Vec<&'a FaultRow>> = BTreeMap::new();
+        let mut by_id: HashMap<u32, OneFault> = HashMap::new();
+        let mut known: HashSet<&FaultRow> = HashSet::new();
         for row in &self.record.faults {
-            let rows = by_id.entry(row.id).or_default();
-            if rows.contains(&row) {
+            if !known.insert(row) {
                 let text = format!(
                     "the faults have a row twice: {} of {} (fault {}), {}",
                     row.fault,
@@ -148,10 +149,8 @@ impl<'a> Sound<'a> {
                 self.doubts.push(Doubt::new(DoubtReason::RowTwice, text));
                 continue;
             }
-            if let Some(why) = rows
-                .first()
-                .and_then(|_| contradiction(rows.as_slice(), row))
-            {
+            let before = by_id.get(&row.id);
+            if let Some(why) = before.and_then(|before| before.contradiction(row)) {
                 let text = format!(
                     "the rows of {} of {} (fault {}) contradict each other: {why}",
                     row.fault, row.target, row.id
@@ -159,7 +158,8 @@ impl<'a> Sound<'a> {
                 self.doubts
                     .push(Doubt::new(DoubtReason::Contradiction, text));
             }
-            rows.push(row);
+            let one = by_id.entry(row.id).or_insert_with(|| OneFault::new(row));
+            one.add(row);
             self.faults.push(row);
         }
     }
@@ -208,12 +208,30 @@ impl<'a> Sound<'a> {
     }
 }
 
-/// Whether this very row is among a worker's earlier ones.
-fn holds_already(earlier: &[&Event], event: &Event) -> bool {
-    let from = earlier.partition_point(|other| other.at_ns < event.at_ns);
-    let same_time = earlier[from..].iter();
-    let mut same_time = same_time.take_while(|other| other.at_ns == event.at_ns);
-    same_time.any(|other| *other == event)
+/// What one worker has told so far.
+#[derive(Default)]
+struct Told<'a> {
+    rows: Vec<&'a Event>,
+    /// The same to be looked up; made only where times do not grow.
+    known: Option<HashSet<&'a Event>>,
+}
+
+impl<'a> Told<'a> {
+    /// Whether this very row is among them.
+    fn has(&mut self, event: &'a Event) -> bool {
+        let rows = &self.rows;
+        let known = self
+            .known
+            .get_or_insert_with(|| rows.iter().copied().collect());
+        known.contains(event)
+    }
+
+    fn add(&mut self, event: &'a Event) {
+        self.rows.push(event);
+        if let Some(known) = &mut self.known {
+            known.insert(event);
+        }
+    }
 }
 
 fn is_after_the_end(last: &Event, event: &Event) -> bool {
@@ -226,26 +244,47 @@ fn is_after_the_end(last: &Event, event: &Event) -> bool {
         )
 }
 
-fn contradiction(rows: &[&FaultRow], row: &FaultRow) -> Option<String> {
-    let first = rows[0];
-    if (first.fault, &first.target) != (row.fault, &row.target) {
-        return Some(format!(
-            "they are of {} of {} and of {} of {}",
-            first.fault, first.target, row.fault, row.target
-        ));
+/// The rows of one fault so far.
+struct OneFault<'a> {
+    first: &'a FaultRow,
+    stages: HashSet<FaultStage>,
+    last_ns: u64,
+}
+
+impl<'a> OneFault<'a> {
+    fn new(first: &'a FaultRow) -> OneFault<'a> {
+        OneFault {
+            first,
+            stages: HashSet::new(),
+            last_ns: 0,
+        }
     }
-    let has = |stage: FaultStage| rows.iter().any(|other| other.stage == stage);
-    if has(row.stage) {
-        return Some(format!("it was {} twice", row.stage.name()));
+
+    fn add(&mut self, row: &FaultRow) {
+        self.stages.insert(row.stage);
+        self.last_ns = self.last_ns.max(row.at_ns);
     }
-    let last = rows.iter().map(|other| other.at_ns).max();
-    if last.is_some_and(|last| row.at_ns < last) {
-        return Some(format!(
-            "it was {} before what its rows say first",
-            row.stage.name()
-        ));
+
+    fn contradiction(&self, row: &FaultRow) -> Option<String> {
+        let first = self.first;
+        if (first.fault, &first.target) != (row.fault, &row.target) {
+            return Some(format!(
+                "they are of {} of {} and of {} of {}",
+                first.fault, first.target, row.fault, row.target
+            ));
+        }
+        let has = |stage| self.stages.contains(&stage);
+        if has(row.stage) {
+            return Some(format!("it was {} twice", row.stage.name()));
+        }
+        if row.at_ns < self.last_ns {
+            return Some(format!(
+                "it was {} before what its rows say first",
+                row.stage.name()
+            ));
+        }
+        let ends = matches!(row.stage, FaultStage::Ended | FaultStage::Healed);
+        (ends && has(FaultStage::Unproven) && !has(FaultStage::Observed))
+            .then(|| "it ended and had never begun".to_owned())
     }
-    let ends = matches!(row.stage, FaultStage::Ended | FaultStage::Healed);
-    (ends && has(FaultStage::Unproven) && !has(FaultStage::Observed))
-        .then(|| "it ended and had never begun".to_owned())
 }

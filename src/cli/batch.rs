@@ -160,11 +160,11 @@ impl Batch<'_> {
             return ended;
         }
         if self.manner.repeat > 1 {
-            output::print(harvest.tally.table())?;
+            output::screen(harvest.tally.table())?;
         } else if harvest.verdicts.len() > 1 {
             let look = progress::look(false);
             let results = self.manner.results(self.home);
-            output::print(terminal::summary(&harvest.verdicts, &results, &look))?;
+            output::screen(terminal::summary(&harvest.verdicts, &results, &look))?;
         }
         ended
     }

@@ -11,7 +11,7 @@ use crate::files::{Aside, FOR_ALL};
 use crate::model::{Name, Outcome};
 use crate::report::diff::{DEFAULT_RATIO, compare};
 use crate::report::recorded::{Recorded, Stable};
-use crate::run::{RESULT, make_folder, write_failed};
+use crate::run::{RESULT, make_folder_in, write_failed};
 use crate::scenario::{LibraryError, Scenario, Settings};
 use clap::Args;
 use serde::Serialize;
@@ -106,7 +106,7 @@ impl Bless {
                 "nothing was blessed: there is no run to bless",
             ));
         }
-        let blessed = bless(&candidates, &results.join(BASELINE))?;
+        let blessed = bless(&candidates, &results)?;
         if self.printed.is_json() {
             document(&json!({ "blessed": blessed }))?;
             return Ok(Exit::AsExpected);
@@ -143,9 +143,11 @@ impl Bless {
             exit: Exit::Inconclusive,
             reason,
         };
-        let own = file.canonicalize();
-        let own =
-            own.map_err(|error| unreadable(format!("cannot read {}: {error}", file.display())))?;
+        let folder = file.parent().filter(|it| *it != Path::new(""));
+        let folder = folder.unwrap_or(Path::new(".")).canonicalize();
+        let folder = folder
+            .map_err(|error| unreadable(format!("cannot read {}: {error}", file.display())))?;
+        let own = folder.join(file.file_name().unwrap_or_default());
         let (result, bytes) = read_result_bytes(&own).map_err(unreadable)?;
         let stable = &result.stable;
         let scenario = match own_scenario(home, &stable.scenario.name) {
@@ -236,11 +238,11 @@ fn twice(candidates: &[Candidate]) -> Vec<Refusal> {
 }
 
 /// All are written before the first takes its place: what cannot be written changes nothing.
-fn bless(candidates: &[Candidate], baseline: &Path) -> Result<Vec<Blessed>, Failure> {
+fn bless(candidates: &[Candidate], results: &Path) -> Result<Vec<Blessed>, Failure> {
+    let baseline = make_folder_in(results, BASELINE)?;
     let (mut blessed, mut written) = (Vec::new(), Vec::new());
     for candidate in candidates {
-        let folder = baseline.join(&candidate.scenario);
-        make_folder(&folder)?;
+        let folder = make_folder_in(&baseline, &candidate.scenario)?;
         let place = folder.join(RESULT);
         blessed.push(Blessed {
             scenario: candidate.scenario.clone(),

@@ -60,7 +60,7 @@ impl Check {
                     .iter()
                     .map(|words| terminal::remark(words, &look))
                     .collect();
-                output::print(terminal::screen_above(&below, &judged.run, &look))?;
+                output::screen(terminal::screen_above(&below, &judged.run, &look))?;
             }
         }
         Ok(judged.run.verdict().into())

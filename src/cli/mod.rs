@@ -147,12 +147,14 @@ pub fn main() -> ExitCode {
                 error.kind(),
                 ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
             );
-            // A closed pipe is no reason to fail.
-            let _ = error.print();
-            return match asked_for {
-                true => Exit::AsExpected.into(),
-                false => Exit::Usage.into(),
-            };
+            if asked_for {
+                // A closed pipe is no reason to fail.
+                let _ = error.print();
+                return Exit::AsExpected.into();
+            }
+            // It quotes what was typed, or what a script made of a file's name.
+            output::complain(error.render().to_string().trim_end());
+            return Exit::Usage.into();
         }
     };
     let prints_json = arguments.command.prints_json();

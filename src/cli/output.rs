@@ -13,9 +13,17 @@ pub fn line(text: impl Display) -> Result<(), Failure> {
     print(format_args!("{text}\n"))
 }
 
+/// Text without colours; one that a file asks for is not given either.
 pub fn print(text: impl Display) -> Result<(), Failure> {
-    let text = text.to_string();
-    let text = shown::painted(&text);
+    write(&shown::lines(&text.to_string()))
+}
+
+/// A screen with the colours that a report gave it.
+pub fn screen(text: impl Display) -> Result<(), Failure> {
+    write(&shown::painted(&text.to_string()))
+}
+
+fn write(text: &str) -> Result<(), Failure> {
     let mut stdout = std::io::stdout().lock();
     match write!(stdout, "{text}").and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {

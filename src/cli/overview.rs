@@ -2,6 +2,7 @@
 
 use super::exit::Failure;
 use super::recorded::read_result;
+use crate::files::{self, Links};
 use crate::report::html::GENERATOR;
 use crate::report::index::{self, History, Run, Seen, is_of_a_run};
 use crate::report::recorded::Recorded;
@@ -41,10 +42,14 @@ pub fn write(results: &Path) -> Result<PathBuf, Failure> {
 /// Somebody else's page is not written over.
 fn check_is_ours(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
-    let text = match std::fs::read(path) {
+    let text = match files::read(path, Links::Refuse, files::DOCUMENT) {
         Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Failure::harness(format!("cannot read {shown}: {error}"))),
+        Err(error) => {
+            return Err(Failure::harness(format!(
+                "cannot read {shown}: {error}; move it away"
+            )));
+        }
     };
     // The title is what the first of these pages had, and nothing else.
     match text.contains(GENERATOR) || text.contains("<title>Runs of fencepost</title>") {
@@ -98,7 +103,7 @@ fn history(results: &Path, scenario: OsString) -> History {
         let place = folder.join(&name);
         let file = [REPORT, RESULT]
             .into_iter()
-            .find(|file| place.join(file).is_file());
+            .find(|file| is_file(&place.join(file)));
         let link = [&scenario, &name].map(|part| encoded(part)).join("/");
         Run {
             link: format!("{link}/{}", file.unwrap_or_default()),
@@ -108,13 +113,18 @@ fn history(results: &Path, scenario: OsString) -> History {
     });
     let runs = runs.collect();
     let baseline = results.join(BASELINE).join(&scenario);
+    let is_blessed = baseline.symlink_metadata().is_ok();
     History {
         runs,
         older,
         remarks,
-        baseline: baseline.is_dir().then(|| seen(&baseline, &called)),
+        baseline: is_blessed.then(|| seen(&baseline, &called)),
         scenario: called,
     }
+}
+
+fn is_file(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|about| about.is_file())
 }
 
 /// Which is the newest can be told of none of these, so they are not among the runs.
@@ -129,11 +139,12 @@ fn not_runs(mut names: Vec<OsString>) -> Option<String> {
 
 /// A result, or the reason why there is none, without the path that stands beside it.
 fn seen(folder: &Path, scenario: &str) -> Result<Seen, String> {
+    files::is_folder(folder).map_err(|error| format!("it cannot be read: {error}"))?;
     let path = folder.join(RESULT);
     if let Err(error) = path.symlink_metadata()
         && error.kind() == ErrorKind::NotFound
     {
-        return Err(match folder.join(SCENARIO).is_file() {
+        return Err(match is_file(&folder.join(SCENARIO)) {
             true => format!("the run ended before it wrote a {RESULT}"),
             false => format!("it is no run: it has neither {RESULT} nor {SCENARIO}"),
         });

@@ -2,6 +2,7 @@
 //! way; and a whole run judged again from its evidence.
 
 use super::exit::Failure;
+use crate::files::{self, Links};
 use crate::model::{Name, RunRecord};
 use crate::report::recorded::{self, Recorded};
 use crate::run::{RESULT, SCENARIO, judge_run, not_judged};
@@ -42,14 +43,15 @@ impl JudgedAgain {
     }
 }
 
-/// A file as a result; the error names it and says what it is instead.
+/// A file as a result; the error names it and says what it is instead. A link is not
+/// followed: somebody else may have planted it.
 pub fn read_result(path: &Path) -> Result<Recorded, String> {
     read_result_bytes(path).map(|(result, _)| result)
 }
 
 /// The same, with what it was read from.
 pub fn read_result_bytes(path: &Path) -> Result<(Recorded, Vec<u8>), String> {
-    let bytes = std::fs::read(path);
+    let bytes = files::read(path, Links::Refuse, files::DOCUMENT);
     let bytes = bytes.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     let result = recorded::read(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok((result, bytes))
@@ -58,7 +60,7 @@ pub fn read_result_bytes(path: &Path) -> Result<(Recorded, Vec<u8>), String> {
 /// The folder of a run, also of one that was killed, judged by its evidence.
 pub fn judge_again(folder: &Path) -> Result<JudgedAgain, Failure> {
     let scenario_file = folder.join(SCENARIO);
-    if !scenario_file.is_file() {
+    if scenario_file.symlink_metadata().is_err() {
         return Err(Failure::usage(format!(
             "{} is not the folder of a run: it has no {SCENARIO}",
             folder.display()

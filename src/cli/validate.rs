@@ -3,6 +3,7 @@ use super::format::{Printed, document};
 use super::home::Home;
 use super::output;
 use crate::cluster::Topology;
+use crate::files::{self, Links};
 use crate::scenario::{Settings, Surroundings, load_file};
 use crate::yaml::{self, Node};
 use clap::Args;
@@ -83,6 +84,6 @@ fn check(file: &Path, around: &Surroundings) -> Result<&'static str, Failure> {
 /// Compose files have `services`, and scenarios do not.
 fn is_topology(file: &Path) -> bool {
     let has_services = |node: &Node| matches!(&node.value, yaml::Value::Map(entries) if entries.iter().any(|(key, _)| key.value == "services"));
-    let text = std::fs::read_to_string(file).unwrap_or_default();
+    let text = files::read_text(file, Links::Follow, files::BY_HAND).unwrap_or_default();
     yaml::parse(file, &text).is_ok_and(|node| has_services(&node))
 }

@@ -6,7 +6,7 @@ use std::fmt;
 ///
 /// Unknown fields are let through on purpose: workers in other languages may
 /// say more than the protocol asks for.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Event {
     /// CLOCK_MONOTONIC by the raw system call, so that a skewed clock does not touch it.
     pub at_ns: u64,
@@ -17,7 +17,7 @@ pub struct Event {
     pub kind: EventKind,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventKind {
     Ready {

@@ -132,6 +132,7 @@ pub struct Judgement {
     pub violations: Vec<Violation>,
     /// What would be a violation, had not a proven fault taken the promise away.
     pub excused: Vec<Violation>,
+    /// Some of them; `counts` has how many there are.
     pub overlaps: Vec<Overlap>,
     pub counts: Counts,
     /// What could be measured.

@@ -4,6 +4,7 @@
 use super::lock;
 use crate::model::{CaseResult, FaultStage, RunRecord};
 use serde_json::{Map, Value, json};
+use std::collections::HashMap;
 
 pub const SCHEMA_VERSION: u32 = 1;
 
@@ -92,13 +93,14 @@ fn last_writers(case: &CaseResult) -> Value {
 
 /// Each fault once, with how it came out.
 fn faults(case: &CaseResult) -> Vec<Value> {
+    let last = case.faults.iter().map(|row| (row.id, row.stage));
+    let last: HashMap<u32, FaultStage> = last.collect();
     let requested = case.faults.iter();
     let requested = requested.filter(|row| row.stage == FaultStage::Requested);
     requested
         .map(|request| {
-            let mut rows = case.faults.iter().rev();
-            let last = rows.find(|row| row.id == request.id).unwrap_or(request);
-            json!({ "fault": request.fault, "target": request.called(), "came_to": last.stage })
+            let came_to = last.get(&request.id);
+            json!({ "fault": request.fault, "target": request.called(), "came_to": came_to })
         })
         .collect()
 }

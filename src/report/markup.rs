@@ -2,6 +2,7 @@
 //! in Markdown, in a cell of a table.
 
 use super::shown;
+use std::borrow::Cow;
 use std::fmt::{Display, Write};
 
 /// Names and values of attributes; one without a value is left out.
@@ -53,6 +54,14 @@ pub fn escaped(words: &str) -> String {
         }
     }
     text
+}
+
+/// The beginning of what is too long; the recorded files have all of it.
+pub fn cut(words: &str, most: usize) -> Cow<'_, str> {
+    match words.char_indices().nth(most) {
+        None => Cow::Borrowed(words),
+        Some(_) => Cow::Owned(words.chars().take(most - 1).chain(['…']).collect()),
+    }
 }
 
 /// Markdown: nothing that a name holds ends a cell, starts markup or becomes a link.

@@ -2,6 +2,7 @@
 //! killed run keeps its evidence.
 
 use super::folder::{FolderError, make_folder, to_json, write_failed, write_whole};
+use crate::files;
 use crate::model::{CaseNotes, Event, FaultRow, LoadRecord, LockEvent, LogRow, Name};
 use serde::Serialize;
 use std::fs::File;
@@ -40,7 +41,7 @@ impl Evidence {
         make_folder(&logs)?;
         let open = |name: &str| {
             let path = folder.join(name);
-            let file = File::create(&path).map_err(write_failed(&path))?;
+            let file = files::create(&path, files::FOR_ALL).map_err(write_failed(&path))?;
             Ok::<_, FolderError>(Mutex::new(file))
         };
         Ok(Evidence {

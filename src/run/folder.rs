@@ -69,7 +69,7 @@ pub struct RunFolder {
 impl RunFolder {
     /// Whether there will be a place for results, before anything takes its time.
     pub fn check(results: &Path, scenario: &Name) -> Result<(), FolderError> {
-        make_folder(&results.join(scenario))
+        make_folder_in(results, scenario).map(drop)
     }
 
     pub fn create(
@@ -78,8 +78,7 @@ impl RunFolder {
         seed: u64,
         text: &str,
     ) -> Result<RunFolder, FolderError> {
-        let parent = results.join(scenario);
-        make_folder(&parent)?;
+        let parent = make_folder_in(results, scenario)?;
         let stamp = time_stamp(SystemTime::now());
         let mut path = parent.join(format!("{stamp}-{seed}"));
         // Two runs in one millisecond: bounded, since each try is another name.
@@ -109,12 +108,8 @@ impl RunFolder {
 
     fn point_latest(&self, parent: &Path) -> Result<(), FolderError> {
         let latest = parent.join("latest");
-        // Runs side by side must not trip over each other's links.
-        let new = parent.join(format!(".latest.{}", std::process::id()));
-        let target = self.path.file_name().unwrap_or_default();
-        let _ = fs::remove_file(&new);
-        std::os::unix::fs::symlink(target, &new).map_err(write_failed(&new))?;
-        fs::rename(&new, &latest).map_err(write_failed(&latest))
+        let target = Path::new(self.path.file_name().unwrap_or_default());
+        files::link_whole(&latest, target).map_err(write_failed(&latest))
     }
 }
 
@@ -127,14 +122,31 @@ pub fn to_json(value: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
-/// With all folders above it; one that is there already is as good.
+/// With all folders above it; one that is there already is as good. A person may have
+/// put a link in place of a folder of results.
 pub fn make_folder(path: &Path) -> Result<(), FolderError> {
     fs::create_dir_all(path).map_err(write_failed(path))
+}
+
+/// A folder within one of results, where somebody else may have planted a link.
+pub fn make_folder_in(parent: &Path, name: &str) -> Result<PathBuf, FolderError> {
+    let path = parent.join(name);
+    match files::is_folder(&path) {
+        Ok(true) => {}
+        Ok(false) => make_folder(&path)?,
+        Err(error) => return Err(write_failed(&path)(error)),
+    }
+    Ok(path)
 }
 
 /// Whoever reads sees the old content or the new, and nothing between.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), FolderError> {
     files::write_whole(path, content, files::FOR_ALL).map_err(write_failed(path))
+}
+
+pub fn read_failed(path: &Path) -> impl FnOnce(io::Error) -> FolderError {
+    let path = path.to_owned();
+    |source| FolderError::Read { path, source }
 }
 
 pub fn write_failed(path: &Path) -> impl FnOnce(io::Error) -> FolderError {

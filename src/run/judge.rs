@@ -1,8 +1,10 @@
 //! The judge's word on recorded files, right after the run or years later.
 
 use super::FolderError;
+use super::folder::read_failed;
 use super::recorded::read_case;
 use crate::checker;
+use crate::files;
 use crate::model::{CaseResult, CaseVerdict, Name, Outcome, RunRecord};
 use crate::report::recorded::Recorded;
 use crate::scenario::{Case, Scenario};
@@ -17,10 +19,13 @@ pub fn judge_run(
     recorded: Option<&Recorded>,
     folder: &Path,
 ) -> Result<RunRecord, FolderError> {
-    let is_there = |case: &&Case| folder.join(&case.name).is_dir();
-    let cases = scenario.cases.iter().filter(is_there);
-    let cases = cases.map(|case| judge_case(case, &folder.join(&case.name)));
-    let cases = cases.collect::<Result<Vec<_>, _>>()?;
+    let mut cases = Vec::new();
+    for case in &scenario.cases {
+        let folder = folder.join(&case.name);
+        if files::is_folder(&folder).map_err(read_failed(&folder))? {
+            cases.push(judge_case(case, &folder)?);
+        }
+    }
     let stable = recorded.map(|recorded| &recorded.stable);
     let unfinished = asked_for(scenario, recorded).into_iter();
     let unfinished = unfinished.filter(|name| !cases.iter().any(|case| case.name == **name));

@@ -33,8 +33,8 @@ mod time_stamp;
 mod workers;
 
 pub use folder::{
-    FolderError, JUNIT, REPORT, RESULT, RunFolder, SCENARIO, make_folder, to_json, write_failed,
-    write_whole,
+    FolderError, JUNIT, REPORT, RESULT, RunFolder, SCENARIO, make_folder, make_folder_in, to_json,
+    write_failed, write_whole,
 };
 pub use judge::judge_run;
 pub use load::{LocalRequest, ServerAddresses, run_local};

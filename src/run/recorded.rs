@@ -1,17 +1,20 @@
 //! Reading a recorded case back: for the judge, right after the run or years later.
 
 use super::evidence::{ACCEPTED, FAULTS, HISTORY, LOCKS, NOT_COLLECTED, NOTES};
-use super::folder::FolderError;
+use super::folder::{FolderError, read_failed};
+use crate::files::{self, Links};
 use crate::model::{CaseNotes, CasePlan, CaseRecord, Event, Gap, Log};
 use serde::de::DeserializeOwned;
-use std::fs;
-use std::io;
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
+
+/// The longest row: the largest body that the resource takes, escaped, fits in.
+const LONGEST_ROW: u64 = 1 << 20;
 
 /// Reads a case back. A run that was killed has no notes, and says so as a gap.
 pub fn read_case(folder: &Path, plan: CasePlan) -> Result<(CaseRecord, CaseNotes), FolderError> {
     let notes_path = folder.join(NOTES);
-    let notes = match fs::read(&notes_path) {
+    let notes = match files::read(&notes_path, Links::Refuse, files::DOCUMENT) {
         Ok(bytes) => serde_json::from_slice(&bytes).map_err(|error| FolderError::Row {
             path: notes_path,
             line: error.line(),
@@ -21,12 +24,7 @@ pub fn read_case(folder: &Path, plan: CasePlan) -> Result<(CaseRecord, CaseNotes
             gaps: vec![NOT_COLLECTED.to_owned().into()],
             ..CaseNotes::default()
         },
-        Err(source) => {
-            return Err(FolderError::Read {
-                path: notes_path,
-                source,
-            });
-        }
+        Err(error) => return Err(read_failed(&notes_path)(error)),
     };
     let mut gaps = notes.gaps.clone();
     let history: Vec<Event> = read_rows(&folder.join(HISTORY), &mut gaps)?;
@@ -64,33 +62,73 @@ pub fn read_rows<T: DeserializeOwned>(
     path: &Path,
     gaps: &mut Vec<Gap>,
 ) -> Result<Vec<T>, FolderError> {
-    let text = fs::read_to_string(path).map_err(|source| FolderError::Read {
-        path: path.to_owned(),
-        source,
-    })?;
     let mut rows = Vec::new();
-    for (index, line) in text.split_inclusive('\n').enumerate() {
-        let Some(whole) = line.strip_suffix('\n') else {
-            gaps.push(torn(path));
-            break;
-        };
-        rows.push(
-            serde_json::from_str(whole).map_err(|error| FolderError::Row {
-                path: path.to_owned(),
-                line: index + 1,
-                reason: error.to_string(),
-            })?,
-        );
+    let mut bad = None;
+    let mut is_torn = false;
+    read_lines(path, |line| {
+        match line.strip_suffix(b"\n").map(serde_json::from_slice) {
+            Some(Ok(row)) => rows.push(row),
+            Some(Err(error)) => bad = Some(error.to_string()),
+            None => is_torn = true,
+        }
+        bad.is_none()
+    })
+    .map_err(read_failed(path))?;
+    if let Some(reason) = bad {
+        return Err(FolderError::Row {
+            path: path.to_owned(),
+            line: rows.len() + 1,
+            reason,
+        });
+    }
+    if is_torn {
+        gaps.push(torn(path));
     }
     Ok(rows)
 }
 
+/// The lines of a file in the folder of a run, each with its end, for as long as the
+/// caller wants more. A file without ends of lines is not read whole.
+pub fn read_lines(path: &Path, mut each: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
+    let file = files::open(path, Links::Refuse)?;
+    let too_large = |what: &str, bytes: u64| {
+        let why = format!("{what} has more than {bytes} bytes");
+        Err(io::Error::new(io::ErrorKind::FileTooLarge, why))
+    };
+    if file.metadata()?.len() > files::ROWS {
+        return too_large("it", files::ROWS);
+    }
+    let mut reader = BufReader::new(file);
+    let mut line = Vec::new();
+    let mut read = 0;
+    loop {
+        line.clear();
+        let length = reader
+            .by_ref()
+            .take(LONGEST_ROW)
+            .read_until(b'\n', &mut line)? as u64;
+        read += length;
+        if length == LONGEST_ROW && !line.ends_with(b"\n") {
+            return too_large("a row", LONGEST_ROW);
+        }
+        // It may grow while it is read.
+        if read > files::ROWS {
+            return too_large("it", files::ROWS);
+        }
+        if length == 0 || !each(&line) {
+            return Ok(());
+        }
+    }
+}
+
 /// As [`read_rows`], for the one file that may be long.
 fn read_log(path: &Path, gaps: &mut Vec<Gap>) -> Result<Log, FolderError> {
-    let text = fs::read(path).map_err(|source| FolderError::Read {
-        path: path.to_owned(),
-        source,
-    })?;
+    let mut text = Vec::new();
+    read_lines(path, |line| {
+        text.extend_from_slice(line);
+        true
+    })
+    .map_err(read_failed(path))?;
     let file = Log::read_jsonl(text).map_err(|bad| FolderError::Row {
         path: path.to_owned(),
         line: bad.line,
@@ -110,6 +148,7 @@ fn torn(path: &Path) -> Gap {
 mod tests {
     use super::*;
     use crate::model::LogRow;
+    use std::fs;
 
     #[test]
     fn a_torn_last_row_is_a_gap_and_a_wrong_row_is_named() {

@@ -1,4 +1,5 @@
 use super::{Scenario, Settings, Surroundings};
+use crate::files::{self, Links};
 use crate::yaml::{InvalidFile, suggestion};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -77,12 +78,18 @@ impl Library {
     }
 }
 
+/// A person may name a link; one in the folder of a run may have been planted there.
 pub fn load_file(
     path: &Path,
     settings: &Settings,
     around: &Surroundings,
 ) -> Result<Scenario, LibraryError> {
-    let text = std::fs::read_to_string(path).map_err(|source| LibraryError::Unreadable {
+    let links = match around {
+        Surroundings::Here { .. } => Links::Follow,
+        Surroundings::Recorded => Links::Refuse,
+    };
+    let text = files::read_text(path, links, files::BY_HAND);
+    let text = text.map_err(|source| LibraryError::Unreadable {
         path: path.to_owned(),
         source,
     })?;

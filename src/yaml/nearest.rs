@@ -7,13 +7,20 @@ pub fn suggestion(got: &str, known: &[&str]) -> String {
     }
 }
 
+/// Nobody mistypes a longer name.
+const LONGEST: usize = 64;
+
 /// The known name that was most likely meant, if any is near enough.
 fn nearest<'a>(got: &str, known: &[&'a str]) -> Option<&'a str> {
     // Fewer edits than letters: every one-letter name is one edit from every other.
     let length = got.chars().count();
+    if length > LONGEST {
+        return None;
+    }
     let allowed = (length / 3).max(1).min(length.saturating_sub(1));
     known
         .iter()
+        .filter(|name| name.chars().count().abs_diff(length) <= allowed)
         .map(|name| (distance(&got.to_lowercase(), &name.to_lowercase()), *name))
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
@@ -54,5 +61,7 @@ mod tests {
         assert_eq!(nearest("Cases", &known), Some("cases"));
         assert_eq!(nearest("banana", &known), None);
         assert_eq!(nearest("b", &["a", "resource"]), None);
+        let endless = "workers".repeat(1_000_000);
+        assert_eq!(nearest(&endless, &[&endless, "workers"]), None);
     }
 }

@@ -1,9 +1,16 @@
 use super::{At, InvalidFile, Node, Place, Report, Value};
 use saphyr_parser::{Event, Marker, Parser, ScanError, Span};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::Path;
 
 /// How deep mappings and lists may nest: far more than anybody writes by hand.
 const MAX_DEPTH: usize = 32;
+
+/// How many entries one mapping or list may have, and how many values a file: checks
+/// compare what a file says with what else it says, so they need a bound.
+const MOST_ENTRIES: usize = 1_000;
+const MOST_VALUES: usize = 20_000;
 
 /// Reads one document. Anchors, aliases and tags are refused: a scenario is
 /// meant to be read aloud from top to bottom.
@@ -12,6 +19,7 @@ pub fn parse(file: &Path, text: &str) -> Result<Node, InvalidFile> {
     let mut reader = Reader {
         events: Parser::new_from_str(text),
         report: &mut report,
+        values: 0,
     };
     let node = match reader.document() {
         Ok(node) => node,
@@ -26,6 +34,7 @@ pub fn parse(file: &Path, text: &str) -> Result<Node, InvalidFile> {
 struct Reader<'a> {
     events: Parser<'a, saphyr_parser::StrInput<'a>>,
     report: &'a mut Report,
+    values: usize,
 }
 
 impl<'a> Reader<'a> {
@@ -77,6 +86,11 @@ impl<'a> Reader<'a> {
                 format!("nested deeper than {MAX_DEPTH} levels"),
             ));
         }
+        self.values += 1;
+        if self.values > MOST_VALUES {
+            let why = format!("the file has more than {MOST_VALUES} values");
+            return Err(ScanError::new(span.start, why));
+        }
         let (anchor, tag) = match &event {
             Event::Scalar(_, _, anchor, tag) => (*anchor, tag.is_some()),
             Event::SequenceStart(anchor, tag) | Event::MappingStart(anchor, tag) => {
@@ -111,17 +125,20 @@ impl<'a> Reader<'a> {
             if matches!(next.0, Event::SequenceEnd) {
                 return Ok(Value::List(items));
             }
+            check_count(items.len(), "list", &next.1)?;
             items.extend(self.node(next, depth + 1)?);
         }
     }
 
     fn map(&mut self, depth: usize) -> Result<Value, ScanError> {
         let mut entries: Vec<(At<String>, Node)> = Vec::new();
+        let mut lines: HashMap<String, usize> = HashMap::new();
         loop {
             let next = self.next()?;
             if matches!(next.0, Event::MappingEnd) {
                 return Ok(Value::Map(entries));
             }
+            check_count(entries.len(), "mapping", &next.1)?;
             let key = self
                 .node(next, depth + 1)?
                 .and_then(|key| key.text("a name", self.report));
@@ -130,16 +147,30 @@ impl<'a> Reader<'a> {
             let (Some(key), Some(value)) = (key, value) else {
                 continue;
             };
-            match entries.iter().find(|(known, _)| known.value == key.value) {
-                Some((first, _)) => self.report.add(
+            match lines.entry(key.value.clone()) {
+                Entry::Occupied(first) => self.report.add(
                     key.place,
                     format!(
                         "`{}` stands here a second time (first in line {})",
-                        key.value, first.place.line
+                        key.value,
+                        first.get()
                     ),
                 ),
-                None => entries.push((key, value)),
+                Entry::Vacant(place) => {
+                    place.insert(key.place.line);
+                    entries.push((key, value));
+                }
             }
+        }
+    }
+}
+
+fn check_count(count: usize, what: &str, span: &Span) -> Result<(), ScanError> {
+    match count < MOST_ENTRIES {
+        true => Ok(()),
+        false => {
+            let why = format!("this {what} has more than {MOST_ENTRIES} entries");
+            Err(ScanError::new(span.start, why))
         }
     }
 }
@@ -197,5 +228,23 @@ mod tests {
     fn nesting_is_bounded() {
         let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
         assert!(complaints(&deep)[0].contains("nested deeper"));
+    }
+
+    #[test]
+    fn so_is_how_much_a_file_says() {
+        let keys: String = (0..100_000).map(|key| format!("k{key}: 1\n")).collect();
+        assert_eq!(
+            complaints(&keys),
+            ["x.yml:1001:1: this mapping has more than 1000 entries"]
+        );
+        let items = "- 1\n".repeat(100_000);
+        assert!(complaints(&items)[0].contains("this list has more than 1000 entries"));
+        let lists: String = (0..100)
+            .map(|key| format!("k{key}: [{}]\n", "1,".repeat(999)))
+            .collect();
+        assert!(complaints(&lists)[0].contains("the file has more than 20000 values"));
+        let twice = "k: 1\n".repeat(100_000);
+        let told = complaints(&twice);
+        assert!(told[0].starts_with("x.yml:2:1:") && told.len() < MOST_VALUES);
     }
 }

@@ -3,6 +3,9 @@ use serde::Serialize;
 use std::fmt;
 use std::path::Path;
 
+/// For so many complaints the nearest right name is looked for.
+const MOST_HINTS: usize = 200;
+
 /// Collects complaints about one file, so that all can be said at once.
 #[derive(Debug)]
 pub struct Report {
@@ -65,9 +68,12 @@ impl Report {
         got: &str,
         known: impl IntoIterator<Item = &'a str>,
     ) {
-        let known: Vec<&str> = known.into_iter().collect();
-        let hint = suggestion(got, &known);
-        self.add(place, format!("unknown {what} `{got}`; {hint}"));
+        let mut message = format!("unknown {what} `{got}`");
+        if self.complaints.len() < MOST_HINTS {
+            let known: Vec<&str> = known.into_iter().collect();
+            message += &format!("; {}", suggestion(got, &known));
+        }
+        self.add(place, message);
     }
 
     /// How many complaints there are so far; more after a read mean that not

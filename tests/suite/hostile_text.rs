@@ -100,6 +100,47 @@ fn a_result_with_a_name_that_is_none_is_refused() {
     }
 }
 
+/// What is typed may come from a script, and what is listed from anybody's file.
+#[test]
+fn arguments_and_scenarios_are_shown_harmlessly() {
+    for arguments in [
+        [HOSTILE].as_slice(),
+        &["check"],
+        &["check", HOSTILE],
+        &["check", ".", &format!("--{HOSTILE}")],
+        &["run", HOSTILE],
+        &["diff", HOSTILE, HOSTILE],
+        &["report", "--format", HOSTILE, "."],
+        &["report", "--index", HOSTILE],
+        &["validate", HOSTILE],
+        &["run", SCENARIO, "--set", HOSTILE],
+    ] {
+        let ended = offline(arguments).expect_code(64);
+        expect_harmless(&ended.stderr);
+        expect_harmless(&ended.stdout);
+    }
+    let home = Home::new();
+    let text = fs::read_to_string(home.file("scenarios/pause-gt-ttl.yml")).expect("a scenario");
+    let (_, rest) = text.split_once("topology:").expect("a scenario");
+    let about = r#""\e[31mred\e]0;pwn\a\u202e\x9b2J""#;
+    let text = format!("name: hostile\nabout: {about}\ntopology:{rest}");
+    home.write("scenarios/hostile.yml", text);
+    for arguments in [
+        ["list"].as_slice(),
+        &["list", "--markdown"],
+        &["list", "--format", "json"],
+        &["plan", "hostile"],
+    ] {
+        let mut command = command(arguments);
+        command.env("CLICOLOR_FORCE", "1");
+        command.env("FENCEPOST_HOME", home.path());
+        let ended = start(command).wait();
+        expect_harmless(&ended.stdout);
+        expect_harmless(&ended.stderr);
+        assert!(ended.stdout.contains("red"), "{ended}");
+    }
+}
+
 /// A recorded run, to be changed.
 struct Run {
     folder: TempDir,

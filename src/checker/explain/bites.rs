@@ -4,6 +4,7 @@ use super::evidence::Evidence;
 use super::scene::Scene;
 use super::{Need, Step};
 use crate::model::{FaultKind, FaultRow, FaultStage};
+use std::collections::{HashMap, HashSet};
 
 /// A fault that was seen to bite.
 pub(super) struct Bite<'a> {
@@ -54,20 +55,39 @@ impl<'a> Evidence<'_, 'a> {
     /// worker or on something that is no worker at all; what happens to the
     /// other workers is their story.
     pub(super) fn bites(&self, worker: &str, from_ns: u64, to_ns: u64) -> Vec<Bite<'a>> {
-        let mut bites: Vec<Bite> = self
-            .sound
-            .faults
-            .iter()
-            .copied()
-            .filter(|row| row.target == worker || !self.is_worker(&row.target))
-            .filter_map(|row| self.bite(row))
+        let workers = self.workers();
+        let stages = Stages::of(&self.sound.faults);
+        let faults = self.sound.faults.iter().copied();
+        let mut bites: Vec<Bite> = faults
+            .filter(|row| row.target == worker || !workers.contains(row.target.as_str()))
+            .filter_map(|row| stages.bite(row))
             .filter(|bite| {
-                let stood = bite.at_ns < from_ns && self.stands_at(bite, from_ns);
+                let is_elsewhere = !workers.contains(bite.row.target.as_str());
+                let stood = bite.at_ns < from_ns && is_elsewhere && stages.stands_at(bite, from_ns);
                 stood || (from_ns..=to_ns).contains(&bite.at_ns)
             })
             .collect();
         bites.sort_by_key(|bite| bite.at_ns);
         bites
+    }
+
+    fn workers(&self) -> HashSet<&'a str> {
+        let named = self.sound.record.workers.iter().map(String::as_str);
+        let held = self.holds.iter().map(|hold| hold.worker);
+        named.chain(held).collect()
+    }
+}
+
+/// The first row of each stage of each fault.
+struct Stages<'a>(HashMap<(u32, FaultStage), &'a FaultRow>);
+
+impl<'a> Stages<'a> {
+    fn of(faults: &[&'a FaultRow]) -> Stages<'a> {
+        let mut firsts = HashMap::new();
+        for &row in faults {
+            firsts.entry((row.id, row.stage)).or_insert(row);
+        }
+        Stages(firsts)
     }
 
     /// What lets its target go on, or changes it at one stroke, may show before
@@ -96,23 +116,14 @@ impl<'a> Evidence<'_, 'a> {
     }
 
     fn stage(&self, row: &FaultRow, stage: FaultStage) -> Option<&'a FaultRow> {
-        let mut rows = self.sound.faults.iter().copied();
-        rows.find(|other| other.id == row.id && other.stage == stage)
+        self.0.get(&(row.id, stage)).copied()
     }
 
-    /// Whether a fault of something that is no worker had not ended by then.
+    /// Whether a fault had not ended by then.
     fn stands_at(&self, bite: &Bite, at_ns: u64) -> bool {
         let end = self.stage(bite.row, FaultStage::Ended);
         let begins_and_stays = !bite.ended && bite.kind.stands();
-        begins_and_stays
-            && !self.is_worker(&bite.row.target)
-            && end.is_none_or(|end| end.at_ns >= at_ns)
-    }
-
-    fn is_worker(&self, target: &str) -> bool {
-        let workers = &self.sound.record.workers;
-        workers.iter().any(|worker| worker == target)
-            || self.holds.iter().any(|hold| hold.worker == target)
+        begins_and_stays && end.is_none_or(|end| end.at_ns >= at_ns)
     }
 }
 

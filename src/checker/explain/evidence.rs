@@ -12,7 +12,7 @@ pub(in crate::checker) struct Evidence<'e, 'a> {
     pub holds: &'e [Hold<'a>],
     pub positions: &'e Positions<'e>,
     pub names: &'e Names<'a>,
-    pub servers: &'e Servers<'a>,
+    pub servers: &'e Servers<'e, 'a>,
 }
 
 impl<'e, 'a> Evidence<'e, 'a> {

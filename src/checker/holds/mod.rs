@@ -2,7 +2,7 @@
 
 mod worker;
 
-use super::episodes::{self, Episode};
+use super::episodes::Episodes;
 use super::sound::Sound;
 use crate::model::{FencingToken, ReleaseOutcome};
 use std::collections::HashMap;
@@ -109,24 +109,27 @@ pub(super) fn margin_ns(ttl_ns: u64) -> u64 {
 /// release that is answered `expired` or `superseded` is an end like any other,
 /// whatever the lock server thought of it. So is the death of a worker that was
 /// killed on purpose.
-pub(super) fn of<'a>(sound: &Sound<'a>, episodes: &[Episode<'a>]) -> Holds<'a> {
+pub(super) fn of<'a>(sound: &Sound<'a>, episodes: &Episodes<'a>) -> Holds<'a> {
     let mut workers: HashMap<&str, Worker> = HashMap::new();
     let mut holds = Vec::new();
     let mut asks = Vec::new();
     let end_ns = end_of(sound);
+    let planned = &sound.record.plan.workers;
+    let mut faults = sound.faults.iter();
+    let only_workers_fail = faults.all(|row| planned.contains_key(&row.target));
     for &event in &sound.history {
         let name = event.worker.as_str();
         let worker = workers
             .entry(name)
-            .or_insert_with(|| Worker::new(name, sound, episodes));
+            .or_insert_with(|| Worker::new(name, sound, episodes, only_workers_fail));
         worker.follow(event, &mut holds, &mut asks);
     }
     let history_end_ns = sound.history.iter().map(|event| event.at_ns).max();
     let history_end_ns = history_end_ns.unwrap_or(0);
     let start_ns = sound.history.iter().map(|event| event.at_ns).min();
     for (name, worker) in workers {
-        let killed_ns = episodes::killed_ns(episodes, name);
-        let kill_sent_ns = episodes::kill_sent_ns(episodes, name);
+        let killed_ns = episodes.killed_ns(name);
+        let kill_sent_ns = episodes.kill_sent_ns(name);
         for &open in worker.open.iter().chain(&worker.abandoned) {
             let hold = &mut holds[open];
             hold.ended = killed_ns.is_some();

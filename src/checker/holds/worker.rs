@@ -1,5 +1,6 @@
 use super::{Ask, AskEnd, Grant, Hold};
-use crate::checker::episodes::Episode;
+use crate::checker::disturbance::{Span, merged, touch};
+use crate::checker::episodes::Episodes;
 use crate::checker::sound::Sound;
 use crate::model::{Event, EventKind, FaultKind, Gate, ReleaseOutcome, Step, WorkerPlan};
 use std::collections::HashMap;
@@ -7,6 +8,10 @@ use std::collections::HashMap;
 /// A process may be put aside for a moment between its look at the clock and what
 /// it says next.
 const PUT_ASIDE_NS: u64 = 1_000_000_000;
+
+/// So many holds of one worker are followed at a time. Of the oldest beyond that it is
+/// not known how they ended.
+const MOST_OPEN: usize = 256;
 
 /// How far one worker has come. Holds are named by their index.
 pub(super) struct Worker<'a> {
@@ -20,7 +25,7 @@ pub(super) struct Worker<'a> {
     clock_was_off: bool,
     is_sound: bool,
     /// When it was stopped, or its clock was off.
-    stops: Vec<(u64, u64)>,
+    stops: Vec<Span>,
     last_ns: Option<u64>,
     acquiring: Option<(u32, &'a str, u64)>,
     pub asking: Option<usize>,
@@ -38,10 +43,16 @@ pub(super) struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    pub fn new(name: &'a str, sound: &Sound<'a>, episodes: &[Episode<'a>]) -> Worker<'a> {
+    /// `only_workers_fail`: no fault touches anything else.
+    pub fn new(
+        name: &'a str,
+        sound: &Sound<'a>,
+        episodes: &Episodes<'a>,
+        only_workers_fail: bool,
+    ) -> Worker<'a> {
         let plan = sound.record.plan.worker(name);
         let of = |kinds: [FaultKind; 2]| {
-            let own = episodes.iter().filter(move |it| it.target == name);
+            let own = episodes.of_target(name);
             own.filter(move |it| kinds.contains(&it.kind))
         };
         let clock_is_off = || of([FaultKind::Skew, FaultKind::Drift]);
@@ -49,13 +60,16 @@ impl<'a> Worker<'a> {
         Worker {
             service: plan.map_or("", |plan| plan.service.as_str()),
             ttl_ns: plan.map(|plan| plan.ttl_ns),
-            covers_ns: plan.and_then(|plan| covers_ns(plan, sound)),
+            covers_ns: plan.and_then(|plan| covers_ns(plan, only_workers_fail)),
             is_exact: plan.is_none_or(|plan| plan.is_ours) && clock_is_off().next().is_none(),
             clock_was_off: clock_is_off().next().is_some(),
             is_sound: !sound.odd_workers.contains(name),
-            stops: stops
-                .map(|it| (it.requested_ns(), it.over_ns().unwrap_or(u64::MAX)))
-                .collect(),
+            stops: merged(
+                stops
+                    .map(|it| (it.requested_ns(), it.over_ns().unwrap_or(u64::MAX)))
+                    .filter(|(from_ns, to_ns)| from_ns <= to_ns)
+                    .collect(),
+            ),
             last_ns: None,
             acquiring: None,
             asking: None,
@@ -114,6 +128,9 @@ impl<'a> Worker<'a> {
                 // A worker that does not say when it asked did so after its last word.
                 let asked_ns = asked.map(|(_, _, at_ns)| at_ns);
                 let asked_ns = asked_ns.or(self.last_ns).unwrap_or(at_ns);
+                if self.open.len() == MOST_OPEN {
+                    self.abandoned.push(self.open.remove(0));
+                }
                 self.open.push(holds.len());
                 self.latest.insert(key, holds.len());
                 holds.push(Hold {
@@ -276,8 +293,7 @@ impl<'a> Worker<'a> {
     }
 
     fn was_stopped(&self, from_ns: u64, to_ns: u64) -> bool {
-        let mut stops = self.stops.iter();
-        stops.any(|&(stop_ns, end_ns)| stop_ns <= to_ns && end_ns >= from_ns)
+        touch(&self.stops, from_ns, to_ns)
     }
 
     /// A worker that has gone on to its next round no longer claims the hold of
@@ -302,14 +318,11 @@ impl<'a> Worker<'a> {
 
 /// A grant in a session is good for what is left of that: two thirds of its TTL at
 /// least, as long as nothing keeps it from being kept alive.
-fn covers_ns(plan: &WorkerPlan, sound: &Sound) -> Option<u64> {
-    if !plan.in_session {
-        return Some(plan.ttl_ns);
+fn covers_ns(plan: &WorkerPlan, is_calm: bool) -> Option<u64> {
+    match plan.in_session {
+        true => is_calm.then_some(plan.ttl_ns / 2),
+        false => Some(plan.ttl_ns),
     }
-    let workers = &sound.record.plan.workers;
-    let mut faults = sound.faults.iter();
-    let is_calm = faults.all(|row| workers.contains_key(&row.target));
-    is_calm.then_some(plan.ttl_ns / 2)
 }
 
 fn round(kind: &EventKind) -> Option<u32> {

@@ -1,10 +1,13 @@
 //! Who claims a key has been granted it by its servers.
 
 use super::{Break, Case, seconds};
+use crate::checker::holds::Hold;
 use crate::model::ViolationKind;
+use std::collections::HashMap;
 
 pub(super) fn breaks<'a>(case: &Case<'_, 'a>) -> Vec<Break<'a>> {
     let mut found = Vec::new();
+    let mut holders: Option<Holders> = None;
     for (index, hold) in case.holds.all.iter().enumerate() {
         if hold.grant.is_none() || !hold.is_sound || !case.servers.saw(hold.service, hold.key) {
             continue;
@@ -17,15 +20,13 @@ pub(super) fn breaks<'a>(case: &Case<'_, 'a>) -> Vec<Break<'a>> {
         if nodes.len() >= needed {
             continue;
         }
-        let held = case.holds.all.iter().enumerate().rev().find(|(_, other)| {
-            other.key == hold.key
-                && other.service == hold.service
-                && other.worker != hold.worker
-                && other.from_ns <= hold.from_ns
-                && case.servers.held_at(other, hold.from_ns) == Some(true)
-        });
+        let holders = holders.get_or_insert_with(|| Holders::of(case));
+        let held = holders.at(case, hold);
         let (whose, words) = match held {
-            Some((at, other)) => (Some(at), format!("they held it for {}", other.worker)),
+            Some(at) => {
+                let other = &case.holds.all[at];
+                (Some(at), format!("they held it for {}", other.worker))
+            }
             None if needed > 1 => (None, format!("{} of {needed} had granted it", nodes.len())),
             None => (
                 None,
@@ -49,4 +50,42 @@ pub(super) fn breaks<'a>(case: &Case<'_, 'a>) -> Vec<Break<'a>> {
         });
     }
     found
+}
+
+/// Whom the servers held each key for.
+struct Holders<'a> {
+    /// For each key of each service, in the order of their beginnings: a hold, by when
+    /// it was over, and by when all up to it were.
+    by_domain: HashMap<(&'a str, &'a str), Vec<(usize, u64, u64)>>,
+}
+
+impl<'a> Holders<'a> {
+    fn of(case: &Case<'_, 'a>) -> Holders<'a> {
+        let mut by_domain: HashMap<_, Vec<(usize, u64, u64)>> = HashMap::new();
+        for (index, hold) in case.holds.all.iter().enumerate() {
+            if case.servers.stays(hold).is_empty() || !case.servers.saw(hold.service, hold.key) {
+                continue;
+            }
+            let over = case.servers.let_go(hold);
+            let over_ns = over.map_or(u64::MAX, |(over_ns, _)| over_ns);
+            let held = by_domain.entry((hold.service, hold.key)).or_default();
+            let all_over_ns = held.last().map_or(0, |before| before.2);
+            held.push((index, over_ns, all_over_ns.max(over_ns)));
+        }
+        Holders { by_domain }
+    }
+
+    /// The last of other workers for whom its key was held when a hold began.
+    fn at(&self, case: &Case, hold: &Hold) -> Option<usize> {
+        let (holds, at_ns) = (&case.holds.all, hold.from_ns);
+        let held = self.by_domain.get(&(hold.service, hold.key))?;
+        let begun = held.partition_point(|&(it, ..)| holds[it].from_ns <= at_ns);
+        let mut held = held[..begun]
+            .iter()
+            .rev()
+            .take_while(|(.., all_over_ns)| *all_over_ns > at_ns);
+        let found =
+            held.find(|&&(it, over_ns, _)| over_ns > at_ns && holds[it].worker != hold.worker);
+        found.map(|&(it, ..)| it)
+    }
 }

@@ -5,28 +5,63 @@ use crate::checker::disturbance::merged;
 use crate::checker::holds::Hold;
 use crate::checker::servers::StayEnd;
 use crate::model::{Excuse, FaultKind, ViolationKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 pub(super) fn breaks<'a>(case: &Case<'_, 'a>, freed: &[Break<'a>]) -> Vec<Break<'a>> {
     let holds = &case.holds.all;
+    let mut freed_by: HashMap<usize, &Break> = HashMap::new();
+    for it in freed.iter().filter(|it| it.excuse.is_none()) {
+        let Some(&held) = it.holds.first() else {
+            continue;
+        };
+        if it.key == holds[held].key && it.at_ns >= holds[held].asked_ns {
+            freed_by.entry(held).or_insert(it);
+        }
+    }
     let mut found = Vec::new();
     for indexes in by_domain(holds).into_values() {
-        // Those whose time may still be covered.
-        let mut open: Vec<usize> = Vec::new();
+        let mut longest = Longest::default();
         for &index in &indexes {
             let hold = &holds[index];
-            open.retain(|&earlier| covered_to_ns(&holds[earlier]) > hold.from_ns);
-            let mut others = open.iter().filter(|&&it| holds[it].worker != hold.worker);
             // One break for each grant: the one whose time would have lasted longest.
-            let held = others.clone().max_by_key(|&&it| covered_to_ns(&holds[it]));
-            debug_assert!(held.is_some() == others.next().is_some());
-            if let Some(&held) = held {
+            let held = longest.of_others(hold.worker);
+            if let Some((covered_to_ns, held)) = held
+                && covered_to_ns > hold.from_ns
+            {
+                let freed = freed_by.get(&held).copied();
                 found.push(broken(case, held, index, &indexes, freed));
             }
-            open.push(index);
+            longest.add(covered_to_ns(hold), index, hold.worker);
         }
     }
     found
+}
+
+/// The two longest covers so far, of different workers; of equal ones the latest.
+#[derive(Default)]
+struct Longest<'a> {
+    first: Option<(u64, usize, &'a str)>,
+    other: Option<(u64, usize, &'a str)>,
+}
+
+impl<'a> Longest<'a> {
+    fn add(&mut self, covered_to_ns: u64, index: usize, worker: &'a str) {
+        let cover = Some((covered_to_ns, index, worker));
+        if self.first.is_none_or(|first| first.2 == worker) {
+            self.first = self.first.max(cover);
+        } else if cover > self.first {
+            self.other = std::mem::replace(&mut self.first, cover);
+        } else {
+            self.other = self.other.max(cover);
+        }
+    }
+
+    fn of_others(&self, worker: &str) -> Option<(u64, usize)> {
+        let covers = [self.first, self.other];
+        let mut covers = covers.into_iter().flatten();
+        let (to_ns, index, _) = covers.find(|cover| cover.2 != worker)?;
+        Some((to_ns, index))
+    }
 }
 
 fn covered_to_ns(hold: &Hold) -> u64 {
@@ -38,7 +73,7 @@ fn broken<'a>(
     held: usize,
     granted: usize,
     domain: &[usize],
-    freed: &[Break<'a>],
+    freed: Option<&Break<'a>>,
 ) -> Break<'a> {
     let holds = &case.holds.all;
     let (first, second) = (&holds[held], &holds[granted]);
@@ -59,12 +94,6 @@ fn broken<'a>(
             excuse: None,
         };
     }
-    let freed = freed.iter().find(|it| {
-        it.key == first.key
-            && it.holds.first() == Some(&held)
-            && it.at_ns >= first.asked_ns
-            && it.excuse.is_none()
-    });
     let freed = freed.map(|it| Excuse {
         fault: None,
         text: match it.workers.first() {
@@ -111,6 +140,14 @@ fn is_late_news(case: &Case, first: &Hold, second: &Hold, domain: &[usize]) -> b
             over_ns < second.from_ns || granted_ns.is_some_and(|at_ns| over_ns <= at_ns)
         });
     }
+    let mut stops = case.episodes.of_target(second.worker);
+    let was_stopped = stops.any(|it| {
+        matches!(it.kind, FaultKind::Pause | FaultKind::Freeze)
+            && it.touches(second.asked_ns, second.from_ns)
+    });
+    if !was_stopped {
+        return false;
+    }
     let holds = &case.holds.all;
     let others = domain.iter().map(|&index| &holds[index]);
     let others = others.filter(|other| other.worker != second.worker);
@@ -119,12 +156,7 @@ fn is_late_news(case: &Case, first: &Hold, second: &Hold, domain: &[usize]) -> b
     let is_impossible = covers
         .iter()
         .any(|&(from, to)| from <= second.asked_ns && to >= latest_ns);
-    let was_stopped = case.episodes.iter().any(|it| {
-        it.target == second.worker
-            && matches!(it.kind, FaultKind::Pause | FaultKind::Freeze)
-            && it.touches(second.asked_ns, second.from_ns)
-    });
-    !is_impossible && was_stopped
+    !is_impossible
 }
 
 /// How often somebody asked for a key while another certainly held it: only then
@@ -145,22 +177,15 @@ pub(in crate::checker) fn contended(case: &Case) -> u64 {
             continue;
         };
         asks.sort_unstable();
-        let mut granted = indexes.iter().map(|&index| &holds[index]).peekable();
-        // The two longest covers so far, of different workers.
-        let mut longest: [Option<(u64, &str)>; 2] = [None, None];
+        let granted = indexes.iter().map(|&index| (index, &holds[index]));
+        let mut granted = granted.peekable();
+        let mut longest = Longest::default();
         for (asked_ns, worker) in asks {
-            while let Some(hold) = granted.next_if(|hold| hold.from_ns <= asked_ns) {
-                let cover = (covered_to_ns(hold), hold.worker);
-                longest = match longest {
-                    [first, other] if first.is_some_and(|first| first.1 == cover.1) => {
-                        [first.max(Some(cover)), other]
-                    }
-                    [first, _] if first.is_none_or(|first| first < cover) => [Some(cover), first],
-                    [first, other] => [first, other.max(Some(cover))],
-                };
+            while let Some((index, hold)) = granted.next_if(|(_, hold)| hold.from_ns <= asked_ns) {
+                longest.add(covered_to_ns(hold), index, hold.worker);
             }
-            let others = longest.iter().flatten().find(|cover| cover.1 != worker);
-            contended += u64::from(others.is_some_and(|cover| cover.0 > asked_ns));
+            let held = longest.of_others(worker);
+            contended += u64::from(held.is_some_and(|(to_ns, _)| to_ns > asked_ns));
         }
     }
     contended

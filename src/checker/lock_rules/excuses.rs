@@ -1,12 +1,103 @@
 //! Proven faults that take a promise away for a time, from exactly that service.
 
 use super::Case;
+use crate::checker::disturbance::Disturbances;
 use crate::checker::episodes::Episode;
-use crate::model::{ClockName, Excuse, FaultKind};
+use crate::checker::holds::Hold;
+use crate::checker::servers::Servers;
+use crate::model::{CaseRecord, ClockName, Excuse, FaultKind};
+use std::collections::HashMap;
+
+/// The faults that excuse anything, for each service.
+#[derive(Default)]
+pub(in crate::checker) struct Excuses<'a> {
+    by_service: HashMap<&'a str, OfService>,
+}
+
+#[derive(Default)]
+struct OfService {
+    data_lost: InOrder,
+    lease_cut_short: InOrder,
+}
+
+/// Faults in the order in which they were asked for.
+#[derive(Default)]
+struct InOrder {
+    faults: Vec<(u64, Excuse)>,
+    /// By when this one and all before it were over.
+    over_ns: Vec<u64>,
+}
+
+impl<'a> Excuses<'a> {
+    pub fn of(
+        record: &CaseRecord,
+        holds: &[Hold<'a>],
+        episodes: &[Episode],
+        servers: &Servers,
+        disturbances: &Disturbances,
+    ) -> Excuses<'a> {
+        let is_server = |it: &&Episode| {
+            !disturbances.is_worker(it.target) && record.resource.as_deref() != Some(it.target)
+        };
+        let proven = episodes.iter().filter(|it| it.is_proven());
+        let mut proven: Vec<&Episode> = proven.filter(is_server).collect();
+        proven.sort_by_key(|it| (it.requested_ns(), it.id));
+        let mut by_service: HashMap<&str, OfService> = HashMap::new();
+        for service in holds.iter().map(|hold| hold.service) {
+            by_service.entry(service).or_insert_with(|| {
+                let mut excuses = OfService::default();
+                let own = proven.iter();
+                for it in own.filter(|it| servers.may_be_of(service, it.target)) {
+                    if loses_data(it, service) {
+                        excuses.data_lost.add(it);
+                        excuses.lease_cut_short.add(it);
+                    } else if moves_clock(it, service) {
+                        excuses.lease_cut_short.add(it);
+                    }
+                }
+                excuses
+            });
+        }
+        Excuses { by_service }
+    }
+}
+
+impl InOrder {
+    fn add(&mut self, episode: &Episode) {
+        let excuse = Excuse {
+            fault: Some(episode.id),
+            text: episode.words(),
+        };
+        self.faults.push((episode.requested_ns(), excuse));
+        let before_ns = self.over_ns.last().copied().unwrap_or(0);
+        let over_ns = episode.over_ns().unwrap_or(u64::MAX);
+        self.over_ns.push(before_ns.max(over_ns));
+    }
+
+    /// The first that may have changed anything between two moments.
+    fn first(&self, from_ns: u64, to_ns: u64) -> Option<&Excuse> {
+        let first = self.over_ns.partition_point(|&over_ns| over_ns < from_ns);
+        let (requested_ns, excuse) = self.faults.get(first)?;
+        (*requested_ns <= to_ns).then_some(excuse)
+    }
+
+    /// By when everything was over that was asked for by then.
+    fn over_ns(&self, by_ns: u64) -> Option<u64> {
+        let asked = self.faults.partition_point(|(at_ns, _)| *at_ns <= by_ns);
+        Some(self.over_ns[asked.checked_sub(1)?])
+    }
+}
 
 /// A fault that made the service forget what it had granted.
 pub(super) fn data_lost(case: &Case, service: &str, from_ns: u64, to_ns: u64) -> Option<Excuse> {
-    first(case, service, from_ns, to_ns, |it| loses_data(it, service))
+    let own = case.excuses.by_service.get(service)?;
+    own.data_lost.first(from_ns, to_ns).cloned()
+}
+
+/// By when the last of these was over, of those that were asked for by then.
+pub(super) fn data_lost_by(case: &Case, service: &str, by_ns: u64) -> Option<u64> {
+    let own = case.excuses.by_service.get(service)?;
+    own.data_lost.over_ns(by_ns)
 }
 
 /// The same, or a fault that moved a clock which its leases end by.
@@ -16,29 +107,8 @@ pub(super) fn lease_cut_short(
     from_ns: u64,
     to_ns: u64,
 ) -> Option<Excuse> {
-    first(case, service, from_ns, to_ns, |it| {
-        loses_data(it, service) || moves_clock(it, service)
-    })
-}
-
-fn first(
-    case: &Case,
-    service: &str,
-    from_ns: u64,
-    to_ns: u64,
-    excuses: impl Fn(&Episode) -> bool,
-) -> Option<Excuse> {
-    let mut all = case.episodes.iter();
-    let found = all.find(|it| {
-        let is_its_server = case.servers.may_be_of(service, it.target)
-            && !case.disturbances.is_worker(it.target)
-            && case.record.resource.as_deref() != Some(it.target);
-        is_its_server && it.is_proven() && it.touches(from_ns, to_ns) && excuses(it)
-    })?;
-    Some(Excuse {
-        fault: Some(found.id),
-        text: found.words(),
-    })
+    let own = case.excuses.by_service.get(service)?;
+    own.lease_cut_short.first(from_ns, to_ns).cloned()
 }
 
 fn loses_data(episode: &Episode, service: &str) -> bool {

@@ -12,9 +12,10 @@ mod timeliness;
 mod tokens;
 
 pub(super) use exclusion::contended;
+pub(super) use excuses::Excuses;
 
 use super::disturbance::Disturbances;
-use super::episodes::Episode;
+use super::episodes::Episodes;
 use super::holds::{Hold, Holds};
 use super::servers::Servers;
 use crate::model::{CaseRecord, Excuse, Violation, ViolationKind};
@@ -24,9 +25,10 @@ use std::collections::{BTreeMap, HashSet};
 pub(super) struct Case<'c, 'a> {
     pub record: &'a CaseRecord,
     pub holds: &'c Holds<'a>,
-    pub episodes: &'c [Episode<'a>],
-    pub servers: &'c Servers<'a>,
-    pub disturbances: &'c Disturbances<'c, 'a>,
+    pub episodes: &'c Episodes<'a>,
+    pub servers: &'c Servers<'c, 'a>,
+    pub disturbances: &'c Disturbances<'a>,
+    pub excuses: &'c Excuses<'a>,
 }
 
 /// A promise of the lock that was not kept.

@@ -59,5 +59,7 @@ pub(super) fn breaks<'a>(case: &Case<'_, 'a>) -> Vec<Break<'a>> {
 
 fn is_disturbed(case: &Case, hold: &Hold) -> bool {
     let spans = case.disturbances.of_worker(hold.worker);
-    touch(&spans, hold.asked_ns, hold.from_ns)
+    spans
+        .iter()
+        .any(|spans| touch(spans, hold.asked_ns, hold.from_ns))
 }

@@ -1,11 +1,10 @@
 //! A free key is granted to whoever asks for it, within a bound.
 
 use super::{Break, Case, excuses, seconds};
-use crate::checker::disturbance::{Span, merged, touch};
-use crate::checker::episodes;
+use crate::checker::disturbance::{Span, first_touching, merged};
 use crate::checker::holds::{Ask, AskEnd, Hold};
 use crate::model::{ReleaseOutcome, ViolationKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What a wait may take beside the time in which a lock can still be held.
 const ANSWERS_WITHIN_NS: u64 = 10_000_000_000;
@@ -22,18 +21,27 @@ pub(super) fn breaks<'a>(case: &Case<'_, 'a>) -> Vec<Break<'a>> {
     for ask in &case.holds.asks {
         asks.entry((ask.service, ask.key)).or_default().push(ask);
     }
+    let mut holds: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
+    for (index, hold) in case.holds.all.iter().enumerate() {
+        let domain = (hold.service, hold.key);
+        holds.entry(domain).or_default().push(index);
+    }
+    let ends = ends_of_workers(case);
     let mut found = Vec::new();
-    for ((service, key), asks) in asks {
+    for (domain, asks) in asks {
         let Some(ttl_ns) = asks.iter().filter_map(|ask| ask.ttl_ns).max() else {
             continue;
         };
-        let holds = case.holds.all.iter();
-        let holds = holds.filter(|hold| hold.service == service && hold.key == key);
-        let busy = merged(holds.map(|hold| busy(case, hold, ttl_ns)).collect());
+        let own = holds.get(&domain).map_or(&[][..], Vec::as_slice);
+        let busy = own.iter().map(|&index| {
+            let hold = &case.holds.all[index];
+            busy(case, hold, ttl_ns, &ends)
+        });
         let bound_ns = bound_ns(ttl_ns);
+        let gaps = long_gaps(&merged(busy.collect()), bound_ns);
         for ask in asks {
-            if let Some(free_ns) = free_for(case, ask, &busy, bound_ns) {
-                found.push(broken(case, ask, free_ns));
+            if let Some(free_ns) = free_for(case, ask, &gaps, bound_ns) {
+                found.push(broken(case, ask, free_ns, own));
             }
         }
     }
@@ -41,7 +49,7 @@ pub(super) fn breaks<'a>(case: &Case<'_, 'a>) -> Vec<Break<'a>> {
 }
 
 /// From its grant until it certainly was not held any more, by anybody's account.
-fn busy(case: &Case, hold: &Hold, ttl_ns: u64) -> Span {
+fn busy(case: &Case, hold: &Hold, ttl_ns: u64, ends: &HashMap<&str, u64>) -> Span {
     let expires = |from_ns: u64| {
         from_ns
             .saturating_add(ttl_ns)
@@ -52,13 +60,13 @@ fn busy(case: &Case, hold: &Hold, ttl_ns: u64) -> Span {
         // Its session may go on with its worker, whatever became of the release.
         (Some(over_ns), _) => {
             let worker_ends_ns = match excuses::is_etcd(hold.service) {
-                true => end_of_worker_ns(case, hold.worker),
+                true => ends.get(hold.worker).copied().unwrap_or(u64::MAX),
                 false => over_ns,
             };
             expires(over_ns.max(worker_ends_ns))
         }
         (None, _) => {
-            let killed_ns = episodes::killed_ns(case.episodes, hold.worker);
+            let killed_ns = case.episodes.killed_ns(hold.worker);
             killed_ns.map_or(u64::MAX, expires)
         }
     };
@@ -66,49 +74,63 @@ fn busy(case: &Case, hold: &Hold, ttl_ns: u64) -> Span {
     (hold.asked_ns.max(hold.from_ns), to_ns.max(released_ns))
 }
 
-fn end_of_worker_ns(case: &Case, worker: &str) -> u64 {
-    if let Some(killed_ns) = episodes::killed_ns(case.episodes, worker) {
-        return killed_ns;
+/// When each worker was killed, or told something for the last time.
+fn ends_of_workers<'a>(case: &Case<'_, 'a>) -> HashMap<&'a str, u64> {
+    let mut ends: HashMap<&str, u64> = HashMap::new();
+    for event in &case.record.history {
+        let end_ns = ends.entry(&event.worker).or_default();
+        *end_ns = event.at_ns.max(*end_ns);
     }
-    let told = case.record.history.iter();
-    let told = told.filter(|event| event.worker == worker);
-    told.map(|event| event.at_ns).max().unwrap_or(u64::MAX)
+    for (worker, end_ns) in &mut ends {
+        *end_ns = case.episodes.killed_ns(worker).unwrap_or(*end_ns);
+    }
+    ends
+}
+
+/// What lies between busy times, where that is long enough.
+fn long_gaps(busy: &[Span], bound_ns: u64) -> Vec<Span> {
+    let ends = busy.iter().map(|&(_, to)| to);
+    let begins = busy.iter().map(|&(from, _)| from).chain([u64::MAX]);
+    let gaps = std::iter::once(0).chain(ends).zip(begins);
+    gaps.filter(|&(from, to)| to.saturating_sub(from) >= bound_ns)
+        .collect()
 }
 
 /// Since when a key was free for somebody who asked for it, where that was so for
 /// longer than the bound.
-fn free_for(case: &Case, ask: &Ask, busy: &[Span], bound_ns: u64) -> Option<u64> {
+fn free_for(case: &Case, ask: &Ask, gaps: &[Span], bound_ns: u64) -> Option<u64> {
     if ask.to_ns.saturating_sub(ask.from_ns) < bound_ns {
         return None;
     }
-    // The gaps between what is busy, as far as they fall into the asking.
-    let ends = busy.iter().map(|&(_, to)| to);
-    let begins = busy.iter().map(|&(from, _)| from).chain([u64::MAX]);
-    let gaps = std::iter::once(0).chain(ends).zip(begins);
-    let gaps = gaps.map(|(from, to)| (from.max(ask.from_ns), to.min(ask.to_ns)));
+    // As far as they fall into the asking.
+    let first = gaps.partition_point(|&(_, to)| to < ask.from_ns);
+    let gaps = gaps[first..]
+        .iter()
+        .take_while(|&&(from, _)| from <= ask.to_ns);
+    let gaps = gaps.map(|&(from, to)| (from.max(ask.from_ns), to.min(ask.to_ns)));
     let long = |&(from, to): &Span| to.saturating_sub(from) >= bound_ns;
     let disturbed = case.disturbances.of_worker(ask.worker);
     gaps.filter(long)
-        .find_map(|(from, to)| quiet_part(&disturbed, from, to, bound_ns))
+        .find_map(|(from, to)| quiet_part(disturbed, from, to, bound_ns))
 }
 
 /// The beginning of the first part that nothing disturbs and that is long enough.
-fn quiet_part(disturbed: &[Span], from_ns: u64, to_ns: u64, bound_ns: u64) -> Option<u64> {
+fn quiet_part(disturbed: [&[Span]; 2], from_ns: u64, to_ns: u64, bound_ns: u64) -> Option<u64> {
     let mut from_ns = from_ns;
     loop {
         let until_ns = from_ns.saturating_add(bound_ns);
         if until_ns > to_ns {
             return None;
         }
-        if !touch(disturbed, from_ns, until_ns) {
-            return Some(from_ns);
+        let mut touching = disturbed.iter();
+        match touching.find_map(|spans| first_touching(spans, from_ns, until_ns)) {
+            Some((_, over_ns)) => from_ns = over_ns.checked_add(1)?,
+            None => return Some(from_ns),
         }
-        let next = disturbed.iter().find(|&&(_, to)| to >= from_ns)?;
-        from_ns = next.1.checked_add(1)?;
     }
 }
 
-fn broken<'a>(case: &Case<'_, 'a>, ask: &Ask<'a>, free_ns: u64) -> Break<'a> {
+fn broken<'a>(case: &Case<'_, 'a>, ask: &Ask<'a>, free_ns: u64, own: &[usize]) -> Break<'a> {
     let waited = (ask.to_ns - free_ns) as f64 / 1e9;
     let words = match ask.end {
         AskEnd::Granted => format!("was granted it {waited:.1} s later"),
@@ -117,9 +139,8 @@ fn broken<'a>(case: &Case<'_, 'a>, ask: &Ask<'a>, free_ns: u64) -> Break<'a> {
             format!("had not been granted it {waited:.1} s later")
         }
     };
-    let before = case.holds.all.iter().rposition(|hold| {
-        hold.service == ask.service && hold.key == ask.key && hold.from_ns <= free_ns
-    });
+    let begun = own.partition_point(|&index| case.holds.all[index].from_ns <= free_ns);
+    let before = begun.checked_sub(1).map(|last| own[last]);
     let before_worker = before.map(|before| case.holds.all[before].worker);
     let workers = [Some(ask.worker), before_worker];
     Break {

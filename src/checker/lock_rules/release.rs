@@ -4,14 +4,19 @@ use super::{Break, Case, seconds};
 use crate::checker::holds::Hold;
 use crate::checker::servers::{HEARD_WITHIN_NS, StayEnd};
 use crate::model::{ReleaseOutcome, ViolationKind};
+use std::collections::{BTreeMap, HashSet};
 
 pub(super) fn breaks<'a>(case: &Case<'_, 'a>) -> Vec<Break<'a>> {
     let holds = &case.holds.all;
+    let domains = domains(case);
     let mut found: Vec<Break> = Vec::new();
+    let mut told: HashSet<usize> = HashSet::new();
     for (index, hold) in holds.iter().enumerate() {
         if let Some((released_ns, ReleaseOutcome::FreedAnother)) = hold.released {
             let from_ns = hold.releasing_ns.unwrap_or(hold.to_ns);
-            let victim = victim(case, index, from_ns, released_ns);
+            let domain = domains.get(&(hold.service, hold.key));
+            let victim = domain.and_then(|own| own.victim(case, index, from_ns, released_ns));
+            told.insert(victim.unwrap_or(index));
             let whose = victim.map(|victim| holds[victim].worker);
             found.push(Break {
                 kind: ViolationKind::FreedAnother,
@@ -29,21 +34,14 @@ pub(super) fn breaks<'a>(case: &Case<'_, 'a>) -> Vec<Break<'a>> {
             });
         }
     }
-    for (index, hold) in holds.iter().enumerate() {
-        if let Some(freed_ns) = freed_by_another(case, hold) {
-            let is_told = found.iter().any(|it| it.holds.first() == Some(&index));
-            let by = holds.iter().find(|other| {
-                let sent_ns = other.releasing_ns.unwrap_or(u64::MAX);
-                let answered_ns = other.released.map_or(u64::MAX, |(at_ns, _)| at_ns);
-                other.key == hold.key
-                    && other.service == hold.service
-                    && other.worker != hold.worker
-                    && (sent_ns..=answered_ns).contains(&freed_ns)
-            });
-            let by = by.map(|other| other.worker);
-            if is_told {
+    let told_by_workers = found.len();
+    for domain in domains.values() {
+        for &(freed_ns, index) in &domain.freed {
+            let hold = &holds[index];
+            if told.contains(&index) {
                 continue;
             }
+            let by = domain.releasing_at(case, hold, freed_ns);
             found.push(Break {
                 kind: ViolationKind::FreedAnother,
                 key: hold.key,
@@ -61,32 +59,96 @@ pub(super) fn breaks<'a>(case: &Case<'_, 'a>) -> Vec<Break<'a>> {
             });
         }
     }
+    found[told_by_workers..].sort_by_key(|it| it.holds.clone());
     found
 }
 
-/// Whose hold a release has freed: the one that its server was seen to release
-/// meanwhile, and otherwise the latest that had begun by then.
-fn victim(case: &Case, own: usize, from_ns: u64, to_ns: u64) -> Option<usize> {
-    let holds = &case.holds.all;
-    let hold = &holds[own];
-    let others = holds.iter().enumerate().rev();
-    let mut others = others.filter(|(_, other)| {
-        other.key == hold.key
-            && other.service == hold.service
-            && other.worker != hold.worker
-            && other.grant.is_some()
-    });
-    let heard_by_ns = to_ns.saturating_add(HEARD_WITHIN_NS);
-    let seen = others.clone().find(|(_, other)| {
-        let freed_ns = freed_by_another(case, other);
-        freed_ns.is_some_and(|freed_ns| (from_ns..=heard_by_ns).contains(&freed_ns))
-    });
-    if let Some((index, _)) = seen {
-        return Some(index);
+/// The holds of one key of one service.
+#[derive(Default)]
+struct Domain {
+    /// Those that were granted, in the order of their grants; with each, when the first
+    /// of it and all later ones was asked for, and when the last of it and all earlier
+    /// ones was given back.
+    granted: Vec<(usize, u64, u64)>,
+    /// Those that a server was seen to release before their own workers did, by when.
+    freed: Vec<(u64, usize)>,
+    /// Releases by when they were sent: when they were answered, whose hold it was, and
+    /// by when all up to this one were answered.
+    releases: Vec<(u64, u64, usize, u64)>,
+}
+
+fn domains<'a>(case: &Case<'_, 'a>) -> BTreeMap<(&'a str, &'a str), Domain> {
+    let mut domains: BTreeMap<_, Domain> = BTreeMap::new();
+    for (index, hold) in case.holds.all.iter().enumerate() {
+        let domain = domains.entry((hold.service, hold.key)).or_default();
+        if hold.grant.is_some() {
+            let released_ns = hold.releasing_ns.unwrap_or(u64::MAX);
+            let before_ns = domain.granted.last().map_or(0, |before| before.2);
+            let granted = (index, hold.asked_ns, released_ns.max(before_ns));
+            domain.granted.push(granted);
+        }
+        if let Some(freed_ns) = freed_by_another(case, hold) {
+            domain.freed.push((freed_ns, index));
+        }
+        if let Some(sent_ns) = hold.releasing_ns {
+            let answered_ns = hold.released.map_or(u64::MAX, |(at_ns, _)| at_ns);
+            let release = (sent_ns, answered_ns, index, answered_ns);
+            domain.releases.push(release);
+        }
     }
-    let lasts = |other: &Hold| other.releasing_ns.is_none_or(|at_ns| at_ns >= from_ns);
-    let found = others.find(|(_, other)| other.asked_ns <= to_ns && lasts(other));
-    found.map(|(index, _)| index)
+    for domain in domains.values_mut() {
+        domain.freed.sort_unstable();
+        domain.releases.sort_unstable();
+        let mut first_asked_ns = u64::MAX;
+        for (_, asked_ns, _) in domain.granted.iter_mut().rev() {
+            first_asked_ns = first_asked_ns.min(*asked_ns);
+            *asked_ns = first_asked_ns;
+        }
+        let mut all_answered_ns = 0;
+        for (.., answered_ns) in &mut domain.releases {
+            all_answered_ns = all_answered_ns.max(*answered_ns);
+            *answered_ns = all_answered_ns;
+        }
+    }
+    domains
+}
+
+impl Domain {
+    /// Whose hold a release has freed: the one that its server was seen to release
+    /// meanwhile, and otherwise the latest that had begun by then.
+    fn victim(&self, case: &Case, own: usize, from_ns: u64, to_ns: u64) -> Option<usize> {
+        let holds = &case.holds.all;
+        let is_others = |index: usize| holds[index].worker != holds[own].worker;
+        let heard_by_ns = to_ns.saturating_add(HEARD_WITHIN_NS);
+        let first = self.freed.partition_point(|&(at_ns, _)| at_ns < from_ns);
+        let seen = self.freed[first..].iter();
+        let seen = seen.take_while(|&&(at_ns, _)| at_ns <= heard_by_ns);
+        let seen = seen.map(|&(_, index)| index).filter(|&it| is_others(it));
+        if let Some(latest) = seen.max() {
+            return Some(latest);
+        }
+        let lasts = |other: &Hold| other.releasing_ns.is_none_or(|at_ns| at_ns >= from_ns);
+        let asked = self
+            .granted
+            .partition_point(|&(_, first_ns, _)| first_ns <= to_ns);
+        let asked = self.granted[..asked].iter().rev();
+        let asked = asked.take_while(|&&(_, _, last_ns)| last_ns >= from_ns);
+        let mut asked = asked.map(|&(index, ..)| index);
+        asked.find(|&it| is_others(it) && holds[it].asked_ns <= to_ns && lasts(&holds[it]))
+    }
+
+    /// The first other worker whose release was under way.
+    fn releasing_at<'a>(&self, case: &Case<'_, 'a>, hold: &Hold, at_ns: u64) -> Option<&'a str> {
+        let holds = &case.holds.all;
+        let sent = self.releases.partition_point(|release| release.0 <= at_ns);
+        let under_way = self.releases[..sent].iter().rev();
+        let under_way = under_way.take_while(|release| release.3 >= at_ns);
+        let by = under_way.filter(|&&(_, answered_ns, index, _)| {
+            answered_ns >= at_ns && holds[index].worker != hold.worker
+        });
+        let by = by.map(|&(_, _, index, _)| index).min()?;
+        Some(holds[by].worker)
+    }
 }
 
 /// When a server was seen to release a hold before its own worker had begun to.

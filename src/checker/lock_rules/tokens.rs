@@ -29,11 +29,12 @@ pub(super) fn breaks<'a>(case: &Case<'_, 'a>, in_doubt: &HashSet<&str>) -> Vec<B
             }
             highest_before.extend(highest.map(|it| (index, it)));
         }
+        let mut since = SinceFault::default();
         let mut previous: Option<usize> = None;
         for &index in &granted {
             let hold = &holds[index];
             if let Some(&first) = first_with.get(&hold.token()) {
-                found.push(unexcused(case, first, index, &granted));
+                found.push(since.unexcused(case, first, index, &granted));
             } else {
                 first_with.insert(hold.token(), index);
                 let certain = highest_before.get(&index).copied();
@@ -43,7 +44,7 @@ pub(super) fn breaks<'a>(case: &Case<'_, 'a>, in_doubt: &HashSet<&str>) -> Vec<B
                 let before = certain.into_iter().chain(waited_for);
                 let higher = before.filter(|&it| holds[it].token() > hold.token());
                 if let Some(higher) = higher.max_by_key(|&it| holds[it].token()) {
-                    found.push(unexcused(case, higher, index, &granted));
+                    found.push(since.unexcused(case, higher, index, &granted));
                 }
             }
             previous = Some(index);
@@ -52,22 +53,58 @@ pub(super) fn breaks<'a>(case: &Case<'_, 'a>, in_doubt: &HashSet<&str>) -> Vec<B
     found
 }
 
-/// What is excused against one earlier grant may not be against another, which came
-/// after the fault.
-fn unexcused<'a>(case: &Case<'_, 'a>, before: usize, index: usize, granted: &[usize]) -> Break<'a> {
-    let first = broken(case, before, index);
-    if first.excuse.is_none() {
-        return first;
+/// The grants since the last fault that made the service forget, as far as they
+/// certainly came before the one that is looked at. What is excused against one
+/// earlier grant may not be against another, which came after the fault.
+#[derive(Default)]
+struct SinceFault {
+    over_ns: u64,
+    /// Where they begin, and where those begin that were not looked at yet.
+    from: usize,
+    next: usize,
+    highest: Option<FencingToken>,
+}
+
+impl SinceFault {
+    fn unexcused<'a>(
+        &mut self,
+        case: &Case<'_, 'a>,
+        before: usize,
+        index: usize,
+        granted: &[usize],
+    ) -> Break<'a> {
+        let first = broken(case, before, index);
+        if first.excuse.is_none() {
+            return first;
+        }
+        let holds = &case.holds.all;
+        let hold = &holds[index];
+        let over_ns = excuses::data_lost_by(case, hold.service, hold.from_ns).unwrap_or(0);
+        if over_ns != self.over_ns {
+            let from = granted.partition_point(|&it| holds[it].from_ns <= over_ns);
+            *self = SinceFault {
+                over_ns,
+                from,
+                next: from,
+                highest: None,
+            };
+        }
+        let is_after = |it: usize| holds[it].asked_ns > over_ns;
+        while let Some(&it) = granted.get(self.next)
+            && holds[it].from_ns < hold.from_ns
+        {
+            self.highest = self.highest.max(holds[it].token().filter(|_| is_after(it)));
+            self.next += 1;
+        }
+        if self.highest < hold.token() {
+            return first;
+        }
+        let mut earlier = granted[self.from..self.next].iter().copied();
+        let other = earlier.find(|&it| {
+            is_after(it) && holds[it].from_ns <= hold.asked_ns && holds[it].token() >= hold.token()
+        });
+        other.map_or(first, |other| broken(case, other, index))
     }
-    let holds = &case.holds.all;
-    let hold = &holds[index];
-    let earlier = granted
-        .iter()
-        .copied()
-        .filter(|&it| holds[it].from_ns <= hold.asked_ns && holds[it].token() >= hold.token());
-    let mut others = earlier.map(|it| broken(case, it, index));
-    let other = others.find(|other| other.excuse.is_none());
-    other.unwrap_or(first)
 }
 
 /// Whether a grant that was told first also came first: where the other one had

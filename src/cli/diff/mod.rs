@@ -94,7 +94,7 @@ impl Diff {
             Format::Markdown => told::markdown(&comparisons, self.all),
             Format::Human => told::human(&comparisons, &look(self.all)),
         };
-        output::print(text)?;
+        output::screen(text)?;
         for comparison in &comparisons {
             let called = shown::line(&comparison.pair.called);
             match &comparison.came_to {

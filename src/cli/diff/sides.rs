@@ -38,13 +38,17 @@ impl Side {
             _ => {}
         }
         let path = Path::new(text);
-        if path.is_file() {
-            return Ok(Side::One(path.to_owned()));
+        if let Ok(about) = path.symlink_metadata()
+            && !path.is_dir()
+        {
+            // A link that a person names is followed here, and none after this.
+            let leads_to = path.canonicalize().ok().filter(|_| about.is_symlink());
+            return Ok(Side::One(leads_to.unwrap_or_else(|| path.to_owned())));
         }
         if path.is_dir() {
             return match result_in(path) {
                 Some(result) => Ok(Side::One(result)),
-                None if path.join(SCENARIO).is_file() => Err(Failure::new(
+                None if path.join(SCENARIO).symlink_metadata().is_ok() => Err(Failure::new(
                     Exit::Inconclusive,
                     format!("{text}: the run ended before it wrote a {RESULT}"),
                 )),
@@ -159,7 +163,7 @@ fn counterpart(
 /// none yet is named all the same, so that it can be complained about.
 fn result_in(folder: &Path) -> Option<PathBuf> {
     let own = folder.join(RESULT);
-    if own.is_file() {
+    if own.symlink_metadata().is_ok() {
         return Some(own);
     }
     let latest = folder.join(LATEST);

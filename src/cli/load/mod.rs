@@ -48,7 +48,7 @@ pub async fn run(request: &LocalRequest<'_>, printed: &Printed) -> Result<Exit, 
             document.add(&run);
             document.print(Ok(run.verdict()))?;
         }
-        false => output::print(terminal::screen(&run, &progress::look(false)))?,
+        false => output::screen(terminal::screen(&run, &progress::look(false)))?,
     }
     Ok(run.verdict().into())
 }

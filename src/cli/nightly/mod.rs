@@ -81,7 +81,7 @@ impl Nightly {
         }
         let written = written.iter().map(|file| file.display().to_string());
         let written: Vec<String> = written.collect();
-        output::print(changes.screen())?;
+        output::screen(changes.screen())?;
         output::line(format_args!("written: {}", written.join(", ")))?;
         Ok(ended?.into())
     }

@@ -35,8 +35,8 @@ impl Shown {
     /// Prints a result, with the bars out of its way.
     pub fn print(&self, text: impl Display) -> Result<(), Failure> {
         match self {
-            Shown::Bars(all) => all.suspend(|| output::print(text)),
-            Shown::Lines(_) => output::print(text),
+            Shown::Bars(all) => all.suspend(|| output::screen(text)),
+            Shown::Lines(_) => output::screen(text),
         }
     }
 }

@@ -8,6 +8,7 @@ mod read;
 mod tests;
 
 use super::{Image, NodeSpec};
+use crate::files;
 use crate::model::{Backend, Name};
 use crate::yaml::{self, At, InvalidFile, Node, Report};
 use std::collections::BTreeMap;
@@ -221,7 +222,8 @@ pub fn load_service(path: &Path, name: &str) -> Result<Service, TopologyError> {
 }
 
 fn text_of(path: &Path) -> Result<String, TopologyError> {
-    std::fs::read_to_string(path).map_err(|source| TopologyError::Unreadable {
+    let text = files::read_text(path, files::Links::Follow, files::BY_HAND);
+    text.map_err(|source| TopologyError::Unreadable {
         path: path.to_owned(),
         source,
     })

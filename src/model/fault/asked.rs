@@ -55,7 +55,7 @@ pub enum Fault {
 pub const LEADER: &str = "leader";
 
 /// A clock of a process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, Hash)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClockName {
     /// What Redis expires keys by.

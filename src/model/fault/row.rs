@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 /// One row of `faults.jsonl`. A fault counts only when a row of it says
 /// `observed`; asked for is not bitten.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FaultRow {
     pub at_ns: u64,
     /// Rows with one id belong to one action.

@@ -1,8 +1,11 @@
 //! Tables of a page. Each is in a box of its own, so that a wide one scrolls
 //! alone and the page does not.
 
-use crate::report::markup::{element, escaped, opened};
+use crate::report::markup::{cut, element, escaped, opened};
 use std::fmt::Display;
+
+/// Letters of one cell.
+const LONGEST: usize = 1_000;
 
 pub struct Cell {
     opened: String,
@@ -11,23 +14,29 @@ pub struct Cell {
 
 impl Cell {
     pub fn words(words: impl Display) -> Cell {
-        Cell::markup(escaped(&words.to_string()))
+        Cell::markup(shown(words))
     }
 
     /// A name stays in its line.
     pub fn name(name: impl Display) -> Cell {
         Cell {
             opened: opened("td", &[("class", &"name")]),
-            inner: escaped(&name.to_string()),
+            inner: shown(name),
         }
     }
 
     /// Whole sentences need some width, however narrow the page is.
-    pub fn prose(inner: String) -> Cell {
+    pub fn prose(words: impl Display) -> Cell {
         Cell {
             opened: opened("td", &[("class", &"prose")]),
-            inner,
+            inner: shown(words),
         }
+    }
+
+    /// Before all that is in the cell already.
+    pub fn after(mut self, markup: &str) -> Cell {
+        self.inner.insert_str(0, markup);
+        self
     }
 
     pub fn markup(inner: String) -> Cell {
@@ -40,7 +49,7 @@ impl Cell {
     pub fn number(number: impl Display) -> Cell {
         Cell {
             opened: opened("td", &[("class", &"number")]),
-            inner: escaped(&number.to_string()),
+            inner: shown(number),
         }
     }
 
@@ -55,10 +64,20 @@ impl Cell {
     }
 }
 
+fn shown(words: impl Display) -> String {
+    escaped(&cut(&words.to_string(), LONGEST))
+}
+
 /// Nothing where there are no rows. Rows beyond the first `most` are left out,
 /// and it is said how many, and where they are.
-pub fn table(heads: &[&str], rows: Vec<Vec<Cell>>, most: usize, rest: &str) -> String {
-    if rows.is_empty() {
+pub fn table(
+    heads: &[&str],
+    rows: impl IntoIterator<Item = Vec<Cell>, IntoIter: ExactSizeIterator>,
+    most: usize,
+    rest: &str,
+) -> String {
+    let rows = rows.into_iter();
+    if rows.len() == 0 {
         return String::new();
     }
     let left_out = rows.len().saturating_sub(most);
@@ -68,7 +87,7 @@ pub fn table(heads: &[&str], rows: Vec<Vec<Cell>>, most: usize, rest: &str) -> S
         "<div class=\"wide\"><table>\n<thead><tr>{}</tr></thead>\n<tbody>\n",
         heads.collect::<String>()
     );
-    for row in rows.into_iter().take(most) {
+    for row in rows.take(most) {
         let cells = row.into_iter();
         let cells = cells.map(|Cell { opened, inner }| format!("{opened}>{inner}</td>"));
         text += &format!("<tr>{}</tr>\n", cells.collect::<String>());
@@ -93,10 +112,13 @@ mod tests {
 
     #[test]
     fn what_is_left_out_is_said() {
-        let rows = (0..7).map(|n| vec![Cell::number(n)]).collect();
+        let rows = (0..7).map(|n| vec![Cell::number(n)]);
         let text = table(&["n"], rows, 5, "result.json");
         assert_eq!(text.matches("<td").count(), 5);
         assert!(text.contains("2 more are in result.json."), "{text}");
         assert_eq!(table(&["n"], Vec::new(), 5, "result.json"), "");
+        let long = Cell::words("<".repeat(2 * LONGEST));
+        let text = table(&["n"], vec![vec![long]], 5, "result.json");
+        assert_eq!(text.matches("&lt;").count(), LONGEST - 1);
     }
 }

@@ -1,17 +1,15 @@
 use crate::model::{ArrivalRow, CaseResult, RunRecord};
 use crate::report::plot;
 use crate::run::evidence::ARRIVALS;
-use crate::run::folder::{FolderError, make_folder, write_whole};
+use crate::run::folder::{FolderError, make_folder_in, write_whole};
+use crate::run::recorded::read_lines;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 /// `plots/*.svg` of a run with load; nothing for one without.
 pub fn write_plots(run: &RunRecord) -> Result<(), FolderError> {
-    let folder = run.folder.join("plots");
     for (name, svg) in draw_plots(run) {
-        make_folder(&folder)?;
+        let folder = make_folder_in(&run.folder, "plots")?;
         write_whole(&folder.join(name), svg.as_bytes())?;
     }
     Ok(())
@@ -32,12 +30,14 @@ pub fn draw_plots(run: &RunRecord) -> Vec<(String, String)> {
 /// read is left out: plots are no evidence, and nothing is judged by the arrivals.
 fn grants_of_the_largest_step(case: &CaseResult, file: &Path) -> Vec<ArrivalRow> {
     let steps = case.notes.load.iter().flat_map(|load| &load.steps);
-    let (Some(largest), Ok(file)) = (steps.map(|step| step.contenders).max(), File::open(file))
-    else {
+    let Some(largest) = steps.map(|step| step.contenders).max() else {
         return Vec::new();
     };
-    let lines = BufReader::new(file).lines().map_while(Result::ok);
-    let rows = lines.filter_map(|line| serde_json::from_str::<ArrivalRow>(&line).ok());
     let drawn = |row: &ArrivalRow| row.step == largest && row.granted_ns.is_some();
-    rows.filter(drawn).collect()
+    let mut rows = Vec::new();
+    let _ = read_lines(file, |line| {
+        rows.extend(serde_json::from_slice(line).ok().filter(drawn));
+        true
+    });
+    rows
 }

@@ -1,6 +1,7 @@
 //! The rows of a load. There are too many for a write to the disk each: they are
 //! gathered, and written when there are enough of them or when somebody says so.
 
+use crate::files;
 use crate::load::Recorder;
 use crate::model::{ArrivalRow, Event, EventKind, Step};
 use crate::run::FolderError;
@@ -29,16 +30,17 @@ pub struct Recording {
 
 impl Recording {
     pub fn open(folder: &Path) -> Result<Recording, FolderError> {
-        let open = |name: &str| {
+        let open = |name: &str, open: fn(&Path) -> io::Result<File>| {
             let path = folder.join(name);
-            let file = File::create(&path).map_err(write_failed(&path))?;
+            let file = open(&path).map_err(write_failed(&path))?;
             let file = BufWriter::with_capacity(GATHERED_BYTES, file);
             Ok::<_, FolderError>(Mutex::new(file))
         };
         Ok(Recording {
             folder: folder.to_owned(),
-            history: open(HISTORY)?,
-            arrivals: open(ARRIVALS)?,
+            // Every case has one from its beginning.
+            history: open(HISTORY, files::append_private)?,
+            arrivals: open(ARRIVALS, |path| files::create(path, files::FOR_ALL))?,
             workers: Mutex::default(),
             unanswered: AtomicBool::new(false),
             broken: OnceLock::new(),

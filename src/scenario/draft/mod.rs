@@ -28,13 +28,16 @@ pub use step::{Befalls, DraftAction, DraftFault, DraftStep};
 pub use toxic::ToxicType;
 pub use worker::{DraftWorker, MOST_COPIES, MOST_NESTED};
 
-use crate::yaml::{At, Fields, Node, Report};
+use crate::yaml::{At, Fields, Node, Report, Value};
 
 /// What a case may say differently from its scenario.
 pub const FIELDS: [&str; 11] = [
     "topology", "worker", "lock", "duration", "deadline", "workers", "timeline", "contend",
     "keyspace", "fence", "expect",
 ];
+
+/// Each is read with all that they share.
+const MOST_CASES: usize = 100;
 
 pub struct Draft {
     pub name: Option<At<String>>,
@@ -57,6 +60,7 @@ pub fn read(root: &Node, settings: &Node, report: &mut Report) -> Option<Draft> 
     let read_case = |name: &At<String>, node: &Node, report: &mut Report| {
         case::read(name, node, root, settings, report)
     };
+    let cases = cases.filter(|node| has_few_cases(node, report));
     let cases = cases.map(|node| read_named(node, "the cases by name", read_case, report));
     let cases = cases.unwrap_or_default();
     if cases.is_empty() {
@@ -68,6 +72,19 @@ pub fn read(root: &Node, settings: &Node, report: &mut Report) -> Option<Draft> 
         about: about.and_then(|node| node.text("a text", report)),
         cases,
     })
+}
+
+fn has_few_cases(node: &Node, report: &mut Report) -> bool {
+    let count = match &node.value {
+        Value::Map(cases) => cases.len(),
+        _ => 0,
+    };
+    if count > MOST_CASES {
+        let message =
+            format!("a scenario has at most {MOST_CASES} cases, and this one has {count}");
+        report.add(node.place, message);
+    }
+    count <= MOST_CASES
 }
 
 fn read_named<T>(

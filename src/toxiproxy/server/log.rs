@@ -48,7 +48,35 @@ impl LogLevel {
     fn say(self, level: LogLevel, name: &str, line: fmt::Arguments<'_>) {
         if level <= self {
             // There is nowhere left to complain about a failure to complain.
-            let _ = writeln!(std::io::stderr(), "{name}: {line}");
+            let _ = writeln!(std::io::stderr(), "{name}: {}", in_one_line(line));
         }
+    }
+}
+
+/// A proxy or a toxic may be called anything, and no name of one starts a line or
+/// reaches a terminal as anything but letters.
+fn in_one_line(line: fmt::Arguments<'_>) -> String {
+    let mut shown = String::new();
+    for c in line.to_string().chars() {
+        match c {
+            '"' | '\'' | '\\' => shown.push(c),
+            c => shown.extend(c.escape_debug()),
+        }
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_cannot_forge_a_line_or_steer_a_terminal() {
+        let name = "a\ninfo: forged\r\u{1b}[2J\u{9b}31m\u{202e}";
+        let shown = in_one_line(format_args!("proxy \"{name}\" ü is there"));
+        assert_eq!(
+            shown,
+            "proxy \"a\\ninfo: forged\\r\\u{1b}[2J\\u{9b}31m\\u{202e}\" ü is there"
+        );
     }
 }

@@ -8,11 +8,16 @@ use super::window::{Window, windows};
 use crate::model::{CaseResult, Doubt, DoubtReason, Gap, Story};
 use crate::report::lock;
 use crate::report::mark::Mark;
-use crate::report::markup::{element, escaped, opened};
+use crate::report::markup::{cut, element, escaped, opened};
+use std::collections::HashSet;
 
 /// Marks on one page: some hundred bytes each.
 const MARKS_OF_A_PAGE: usize = 2_000;
 const MARKS_OF_A_CASE: usize = 360;
+/// More doubts than this say the same again.
+const MOST_DOUBTS: usize = 20;
+/// Letters of one doubt, of one step of a story.
+const LONGEST: usize = 2_000;
 
 pub fn section(
     index: usize,
@@ -20,24 +25,7 @@ pub fn section(
     evidence: Option<&CaseEvidence>,
     cases: usize,
 ) -> String {
-    let outcome = case.verdict.outcome;
-    let attributes: [(&str, &dyn std::fmt::Display); 4] = [
-        ("class", &"case"),
-        ("id", &format!("case-{index}")),
-        ("data-case", &case.name),
-        ("data-verdict", &Mark::of(outcome).name),
-    ];
-    let mut text = opened("section", &attributes) + ">\n";
-    let fence = match case.notes.is_without_writes() {
-        true => String::new(),
-        false => format!(" <small>fence {}</small>", case.fence),
-    };
-    text += &format!(
-        "<h2>{} {}{fence}</h2>\n",
-        escaped(&case.name),
-        Mark::of_verdict(&case.verdict).badge()
-    );
-    text += &doubts(case);
+    let mut text = head(index, case) + &doubts(case);
     text += &promises::promises(case);
     text += &tables::expectations(case);
     if let Some(evidence) = evidence {
@@ -56,23 +44,55 @@ pub fn section(
     text + "</section>\n"
 }
 
+/// What is left of a case that does not fit on the page.
+pub fn without_details(index: usize, case: &CaseResult) -> String {
+    head(index, case)
+        + "<p>There is no room for this case on one page; result.json has what was found.</p>\n</section>\n"
+}
+
+fn head(index: usize, case: &CaseResult) -> String {
+    let outcome = case.verdict.outcome;
+    let attributes: [(&str, &dyn std::fmt::Display); 4] = [
+        ("class", &"case"),
+        ("id", &format!("case-{index}")),
+        ("data-case", &case.name),
+        ("data-verdict", &Mark::of(outcome).name),
+    ];
+    let fence = match case.notes.is_without_writes() {
+        true => String::new(),
+        false => format!(" <small>fence {}</small>", case.fence),
+    };
+    format!(
+        "{}>\n<h2>{} {}{fence}</h2>\n",
+        opened("section", &attributes),
+        escaped(&case.name),
+        Mark::of_verdict(&case.verdict).badge()
+    )
+}
+
 /// Everything that keeps the verdict from being certain, before anything else.
 fn doubts(case: &CaseResult) -> String {
     let doubts = &case.verdict.doubts;
-    let is_said = |gap: &&Gap| doubts.iter().any(|doubt| doubt.text == gap.text);
+    let said: HashSet<&str> = doubts.iter().map(|doubt| doubt.text.as_str()).collect();
+    let is_said = |gap: &&Gap| said.contains(gap.text.as_str());
     let gaps = case.notes.gaps.iter().filter(|gap| !is_said(gap));
     let words = |doubt: &Doubt| match doubt.reason {
         DoubtReason::NotOffered => format!("not offered: {doubt}"),
         _ => format!("not certain: {doubt}"),
     };
     let lines = doubts.iter().map(words);
-    let lines = lines.chain(gaps.map(|gap| format!("the record has a gap: {gap}")));
-    let lines: String = lines
+    let mut lines = lines.chain(gaps.map(|gap| format!("the record has a gap: {gap}")));
+    let first: Vec<String> = lines.by_ref().take(MOST_DOUBTS).collect();
+    let more = lines.count();
+    let more = (more > 0).then(|| format!("{more} more doubts and gaps are in result.json"));
+    let lines: String = first
+        .iter()
+        .chain(&more)
         .map(|line| {
             element(
                 "p",
                 &[("data-doubt", &case.name)],
-                &escaped(&line).replace('\n', "<br>"),
+                &escaped(&cut(line, LONGEST)).replace('\n', "<br>"),
             )
         })
         .collect();
@@ -137,7 +157,7 @@ fn told_story(case: &CaseResult, story: &Story, drawing: Option<&Drawing>) -> St
         }
     };
     let steps = story.steps.iter().map(|step| {
-        let words = escaped(&step.concrete);
+        let words = escaped(&cut(&step.concrete, LONGEST));
         let mark = drawing.and_then(|drawing| drawing.mark_of(step, &story.key));
         let words = match mark {
             Some(mark) => element("a", &[("href", &format!("#{mark}"))], &words),
@@ -150,7 +170,7 @@ fn told_story(case: &CaseResult, story: &Story, drawing: Option<&Drawing>) -> St
     });
     format!(
         "<div class=\"{class}\">\n<h3>{}</h3>\n{kinds}<ol>\n{}</ol>\n</div>\n",
-        escaped(&story.title),
+        escaped(&cut(&story.title, LONGEST)),
         steps.collect::<String>()
     )
 }

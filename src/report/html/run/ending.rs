@@ -3,12 +3,15 @@
 use super::RunPage;
 use crate::report::html::table::{Cell, table};
 use crate::report::json;
-use crate::report::markup::{element, escaped};
+use crate::report::markup::{cut, element, escaped};
 use std::collections::BTreeSet;
 
 /// The remark that a command leaves in the scenario that it writes from its options.
 const WRITTEN_BY: &str = "# Written by: ";
 const MOST_ROWS: usize = 200;
+const LONGEST_VALUE: usize = 1_000;
+/// Far more than anybody writes by hand.
+const LONGEST_SCENARIO: usize = 50_000;
 
 pub fn ending(page: &RunPage<'_>) -> String {
     let run = page.run;
@@ -32,9 +35,16 @@ pub fn ending(page: &RunPage<'_>) -> String {
          <code>{}</code>. <code>fencepost check</code> judges the recorded files again.</small></p>\n",
         escaped(&run.scenario_hash),
     );
+    let scenario = cut(page.scenario.trim_end(), LONGEST_SCENARIO);
+    let is_cut = scenario.len() < page.scenario.trim_end().len();
     text += &format!(
-        "<details>\n<summary>Scenario</summary>\n{}\n</details>\n",
-        element("pre", &[], &escaped(page.scenario.trim_end()))
+        "<details>\n<summary>Scenario{}</summary>\n{}\n</details>\n",
+        if is_cut {
+            ", the beginning; all of it is in scenario.yml"
+        } else {
+            ""
+        },
+        element("pre", &[], &escaped(&scenario))
     );
     text += &format!(
         "<details>\n<summary>Environment</summary>\n{}</details>\n",
@@ -56,7 +66,8 @@ fn environment(page: &RunPage<'_>) -> String {
             .map_or_else(|| value.to_string(), str::to_owned);
         vec![Cell::words(name), Cell::markup(code(&value))]
     });
-    table(&["what", ""], rows.collect(), MOST_ROWS, "result.json")
+    let rows: Vec<_> = rows.collect();
+    table(&["what", ""], rows, MOST_ROWS, "result.json")
 }
 
 /// Phases of all cases beside each other; one that a case did not have is not 0.
@@ -74,11 +85,11 @@ fn phases(page: &RunPage<'_>) -> String {
     });
     let heads = cases.iter().map(|case| case.name.as_str());
     let heads: Vec<&str> = std::iter::once("").chain(heads).collect();
-    table(&heads, rows.collect(), MOST_ROWS, "result.json")
+    table(&heads, rows, MOST_ROWS, "result.json")
 }
 
 fn code(text: &str) -> String {
-    element("code", &[], &escaped(text))
+    element("code", &[], &escaped(&cut(text, LONGEST_VALUE)))
 }
 
 /// What was typed, where the scenario was written from that.

@@ -1,6 +1,7 @@
 //! The rows of one fault, as the one thing that they are about.
 
 use crate::model::{FaultKind, FaultRow, FaultStage};
+use std::collections::{HashMap, HashSet};
 
 pub struct FaultSpan<'a> {
     pub kind: FaultKind,
@@ -13,69 +14,99 @@ pub struct FaultSpan<'a> {
     pub ended_ns: Option<u64>,
     /// Healing undid it, and not the timeline.
     pub healed: bool,
-    /// All of them, in their order.
+    /// What was seen of it, or why nothing was.
+    pub proof: &'a str,
+    /// In their order, of a great many the first.
     pub rows: Vec<&'a FaultRow>,
 }
 
+/// A fault has a row for each of its stages, and hardly ever more.
+const MOST_ROWS: usize = 24;
+
+/// All faults in the order in which they were asked for, each once.
 pub fn fault_spans(all: &[FaultRow]) -> Vec<FaultSpan<'_>> {
+    let rows = Rows::of(all);
+    let mut known = HashSet::new();
     let requested = all.iter().filter(|row| row.stage == FaultStage::Requested);
-    requested.map(|request| span(request, all)).collect()
+    let requested = requested.filter(|request| known.insert(request.id));
+    requested.map(|request| rows.span(request)).collect()
 }
 
-fn span<'a>(request: &'a FaultRow, all: &'a [FaultRow]) -> FaultSpan<'a> {
-    let rows: Vec<&FaultRow> = all.iter().filter(|row| row.id == request.id).collect();
-    let at = |rows: &[&FaultRow], stage| {
-        let mut rows = rows.iter();
+/// Rows by what they are looked up for.
+#[derive(Default)]
+struct Rows<'a> {
+    by_id: HashMap<u32, Vec<&'a FaultRow>>,
+    /// Requests by what was asked for and of whom, in the order of time.
+    requests: HashMap<(FaultKind, &'a str), Vec<&'a FaultRow>>,
+}
+
+impl<'a> Rows<'a> {
+    fn of(all: &'a [FaultRow]) -> Rows<'a> {
+        let mut rows = Rows::default();
+        for row in all {
+            rows.by_id.entry(row.id).or_default().push(row);
+            if row.stage == FaultStage::Requested {
+                let what = (row.fault, row.target.as_str());
+                rows.requests.entry(what).or_default().push(row);
+            }
+        }
+        for requests in rows.requests.values_mut() {
+            requests.sort_by_key(|row| row.at_ns);
+        }
+        rows
+    }
+
+    fn stage(&self, id: u32, stage: FaultStage) -> Option<u64> {
+        let mut rows = self.by_id.get(&id)?.iter();
         rows.find(|row| row.stage == stage).map(|row| row.at_ns)
-    };
-    let healed_ns = at(&rows, FaultStage::Healed);
-    // A stop is undone by an action with rows of its own.
-    let undoing = undone_by(request.fault).and_then(|kinds| {
-        let is_it = |row: &&FaultRow| {
-            kinds.contains(&row.fault)
-                && row.target == request.target
-                && row.stage == FaultStage::Requested
-                && row.at_ns >= request.at_ns
-        };
-        all.iter().find(is_it)
-    });
-    let undone = undoing.and_then(|undoing| {
-        let is_seen = |row: &&FaultRow| row.id == undoing.id && row.stage == FaultStage::Observed;
-        all.iter().find(is_seen)
-    });
-    let ending = at(&rows, FaultStage::Ending).or(healed_ns);
-    let ended = at(&rows, FaultStage::Ended).or(healed_ns);
-    FaultSpan {
-        kind: request.fault,
-        target: &request.target,
-        called: request.called(),
-        requested_ns: request.at_ns,
-        observed_ns: at(&rows, FaultStage::Observed),
-        ending_ns: ending.or(undoing.map(|row| row.at_ns)),
-        ended_ns: ended.or(undone.map(|row| row.at_ns)),
-        healed: healed_ns.is_some(),
-        rows,
+    }
+
+    /// A stop is undone by an action with rows of its own.
+    fn undoing(&self, request: &FaultRow) -> Option<&'a FaultRow> {
+        let undoing = undone_by(request.fault).iter().filter_map(|&kind| {
+            let requests = self.requests.get(&(kind, request.target.as_str()))?;
+            let later = requests.partition_point(|row| row.at_ns < request.at_ns);
+            requests.get(later).copied()
+        });
+        undoing.min_by_key(|row| row.at_ns)
+    }
+
+    fn span(&self, request: &'a FaultRow) -> FaultSpan<'a> {
+        let own = self.by_id.get(&request.id).map_or(&[][..], Vec::as_slice);
+        let at = |stage| self.stage(request.id, stage);
+        let healed_ns = at(FaultStage::Healed);
+        let undoing = self.undoing(request);
+        let undone_ns = undoing.and_then(|row| self.stage(row.id, FaultStage::Observed));
+        let ending = at(FaultStage::Ending).or(healed_ns);
+        let ended = at(FaultStage::Ended).or(healed_ns);
+        let is_word =
+            |row: &&&FaultRow| matches!(row.stage, FaultStage::Observed | FaultStage::Unproven);
+        let last_word = own.iter().rev().find(is_word);
+        FaultSpan {
+            kind: request.fault,
+            target: &request.target,
+            called: request.called(),
+            requested_ns: request.at_ns,
+            observed_ns: at(FaultStage::Observed),
+            ending_ns: ending.or(undoing.map(|row| row.at_ns)),
+            ended_ns: ended.or(undone_ns),
+            healed: healed_ns.is_some(),
+            proof: last_word.map_or("nobody had looked yet", |row| row.detail.as_str()),
+            rows: own.iter().take(MOST_ROWS).copied().collect(),
+        }
     }
 }
 
-fn undone_by(kind: FaultKind) -> Option<&'static [FaultKind]> {
+fn undone_by(kind: FaultKind) -> &'static [FaultKind] {
     match kind {
-        FaultKind::Pause => Some(&[FaultKind::Resume]),
-        FaultKind::Freeze => Some(&[FaultKind::Thaw]),
-        FaultKind::Kill => Some(&[FaultKind::Restart, FaultKind::RestartEmpty]),
-        _ => None,
+        FaultKind::Pause => &[FaultKind::Resume],
+        FaultKind::Freeze => &[FaultKind::Thaw],
+        FaultKind::Kill => &[FaultKind::Restart, FaultKind::RestartEmpty],
+        _ => &[],
     }
 }
 
 impl FaultSpan<'_> {
-    /// What was seen of it, or why nothing was.
-    pub fn proof(&self) -> &str {
-        let is_word =
-            |row: &&&FaultRow| matches!(row.stage, FaultStage::Observed | FaultStage::Unproven);
-        let last = self.rows.iter().rev().find(is_word);
-        last.map_or("nobody had looked yet", |row| row.detail.as_str())
-    }
-
     /// When it was over, as far as is known: an act that only happens is over
     /// when it was seen to have happened.
     pub fn last_ns(&self) -> Option<u64> {
@@ -122,7 +153,16 @@ mod tests {
         assert_eq!(times(&spans[0]), (Some(2), Some(5), Some(6)));
         assert_eq!(times(&spans[1]), (Some(6), None, None));
         assert_eq!(times(&spans[2]), (None, None, None));
-        assert_eq!(spans[2].proof(), "Unproven");
+        assert_eq!(spans[2].proof, "Unproven");
         assert_eq!(spans[1].last_ns(), Some(6));
+    }
+
+    #[test]
+    fn one_fault_many_times_is_one_fault() {
+        let requested = row(1, 1, FaultKind::Pause, FaultStage::Requested);
+        let rows = vec![requested; 10_000];
+        let spans = fault_spans(&rows);
+        assert_eq!(spans.len(), 1);
+        assert_eq!(spans[0].rows.len(), MOST_ROWS);
     }
 }

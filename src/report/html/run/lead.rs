@@ -4,11 +4,15 @@ use super::RunPage;
 use crate::model::{CaseResult, DoubtReason, Fence, Outcome, RunRecord};
 use crate::report::lock;
 use crate::report::mark::Mark;
-use crate::report::markup::{element, escaped};
+use crate::report::markup::{cut, element, escaped};
 use crate::report::terminal::finding_words;
 
 /// Of more cases than this, each has a line of its own.
 const CASES_IN_A_SENTENCE: usize = 3;
+/// Of more cases than this, the first are told of.
+const MOST_CASES: usize = 100;
+/// Letters of what one thing comes to.
+const LONGEST: usize = 2_000;
 
 pub fn lead(page: &RunPage<'_>) -> String {
     let run = page.run;
@@ -22,7 +26,8 @@ pub fn lead(page: &RunPage<'_>) -> String {
     text += &warnings(page);
     text += &sentence(run);
     if !page.about.is_empty() {
-        text += &element("p", &[("class", &"faint")], &escaped(page.about));
+        let about = escaped(&cut(page.about, LONGEST));
+        text += &element("p", &[("class", &"faint")], &about);
     }
     text + "\n</header>\n"
 }
@@ -30,7 +35,8 @@ pub fn lead(page: &RunPage<'_>) -> String {
 fn sentence(run: &RunRecord) -> String {
     let scenario = escaped(&run.scenario);
     let verdict = run.verdict();
-    let clauses: Vec<String> = run.cases.iter().map(clause).collect();
+    let clauses = run.cases.iter().take(MOST_CASES).map(clause);
+    let clauses: Vec<String> = clauses.collect();
     if clauses.len() <= CASES_IN_A_SENTENCE {
         let sentences = clauses.iter().map(|clause| format!(" {clause}."));
         let sentences: String = sentences.collect();
@@ -41,10 +47,12 @@ fn sentence(run: &RunRecord) -> String {
     let all = run.cases.len() + run.unfinished.len();
     let items = clauses.iter();
     let items = items.map(|clause| format!("<li>{clause}.</li>\n"));
+    let more = run.cases.len() - clauses.len();
+    let more = (more > 0).then(|| format!("<li>{more} more cases are in result.json.</li>\n"));
     format!(
         "<p class=\"lead\">{scenario}: {verdict}. {good} of {all} cases came out as expected.</p>\n\
          <ul>\n{}</ul>\n",
-        items.collect::<String>()
+        items.chain(more).collect::<String>()
     )
 }
 
@@ -94,7 +102,7 @@ fn clause(case: &CaseResult) -> String {
         };
         text += &format!(", and this is {certain}: {first_line}");
     }
-    escaped(&text)
+    escaped(&cut(&text, LONGEST))
 }
 
 /// How many there were in a case that only makes locks.
@@ -111,15 +119,18 @@ fn locks(case: &CaseResult) -> u64 {
 fn warnings(page: &RunPage<'_>) -> String {
     let run = page.run;
     let mut said: Vec<String> = page.ended_early.iter().cloned().collect();
-    let unfinished = run.unfinished.iter();
+    let unfinished = run.unfinished.iter().take(MOST_CASES);
     said.extend(unfinished.map(|case| format!("{case} did not finish")));
+    let more = run.unfinished.len().saturating_sub(MOST_CASES);
+    said.extend((more > 0).then(|| format!("{more} more did not finish")));
     if !run.settings.is_empty() {
         said.push(format!("with {}", run.settings.join(", ")));
     }
     if let Some(mutant) = &run.mutant {
         said.push(format!("with the defect `{mutant}` switched on"));
     }
-    let lines = said.iter().map(|line| element("p", &[], &escaped(line)));
+    let lines = said.iter().map(|line| escaped(&cut(line, LONGEST)));
+    let lines = lines.map(|line| element("p", &[], &line));
     let lines: String = lines.collect();
     match lines.is_empty() {
         true => lines,

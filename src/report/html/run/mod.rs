@@ -47,20 +47,50 @@ pub struct CaseEvidence {
 const COLUMNS: usize = 100;
 const SCRIPT: &str = include_str!("script.js");
 
+/// Bytes of all cases together, and of each other part. So the page has less than 5 MB,
+/// whatever was recorded; every part also bounds what it lists and draws, so that only
+/// a record that nobody makes by running something comes to this.
+const OF_CASES: usize = 3_000_000;
+const OF_A_PART: usize = 400_000;
+
 pub fn page(page: &RunPage<'_>) -> String {
     let run = page.run;
-    let mut body = drawing::definitions() + &lead::lead(page);
-    let cases = run.cases.iter().enumerate();
-    for (index, one) in cases {
-        body += &case::section(index, one, page.evidence.get(&one.name), run.cases.len());
-    }
-    body += &loads(page);
-    body += &tables::counts(run);
+    let mut body = drawing::definitions() + &bounded(lead::lead(page), "header");
+    body += &cases(page);
+    body += &bounded(loads(page), "section");
+    body += &bounded(tables::counts(run), "section");
     body += &promises::kinds();
-    body += &ending::ending(page);
+    body += &bounded(ending::ending(page), "section");
     body += &format!("<script>{SCRIPT}</script>\n");
     let title = format!("{}: {}", run.scenario, run.verdict());
     document(&title, &head(), &body)
+}
+
+fn bounded(part: String, element: &str) -> String {
+    match part.len() > OF_A_PART {
+        true => format!(
+            "<{element}>\n<p>There is no room for this part on one page; result.json has it.</p>\n</{element}>\n"
+        ),
+        false => part,
+    }
+}
+
+fn cases(page: &RunPage<'_>) -> String {
+    let all = &page.run.cases;
+    let mut text = String::new();
+    for (index, one) in all.iter().enumerate() {
+        let section = case::section(index, one, page.evidence.get(&one.name), all.len());
+        let without_details = case::without_details(index, one);
+        let mut ways = [section, without_details].into_iter();
+        match ways.find(|way| text.len() + way.len() <= OF_CASES) {
+            Some(way) => text += &way,
+            None => {
+                let more = all.len() - index;
+                return text + &format!("<p>{more} more cases are in result.json.</p>\n");
+            }
+        }
+    }
+    text
 }
 
 /// Nothing may be fetched, and no script runs but the page's own: whatever a name

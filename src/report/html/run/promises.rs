@@ -27,12 +27,12 @@ fn every_promise(case: &CaseResult, outcome: LockOutcome) -> String {
         vec![
             Cell::name(promise),
             Cell::markup(badge(kept)),
-            Cell::prose(escaped(meaning(*promise))),
-            Cell::prose(escaped(kept.reason().unwrap_or_default())),
+            Cell::prose(meaning(*promise)),
+            Cell::prose(kept.reason().unwrap_or_default()),
         ]
     });
     let heads = ["promise", "", "what it means", "why it was not checked"];
-    let rows = table(&heads, rows.collect(), usize::MAX, "result.json");
+    let rows = table(&heads, rows, usize::MAX, "result.json");
     let is_open = matches!(outcome, LockOutcome::Broken | LockOutcome::Excused);
     match rows.is_empty() {
         true => rows,
@@ -80,11 +80,11 @@ pub fn kinds() -> String {
         vec![
             Cell::name(kind),
             Cell::name(kind.breaks()),
-            Cell::prose(escaped(kind.means())),
+            Cell::prose(kind.means()),
         ]
     });
     let heads = ["violation", "breaks the word of", "what it means"];
-    let rows = table(&heads, rows.into(), usize::MAX, "scenarios/README.md");
+    let rows = table(&heads, rows, usize::MAX, "scenarios/README.md");
     format!(
         "<section id=\"kinds\">\n<details>\n<summary>What the violations mean</summary>\n{rows}</details>\n</section>\n"
     )

@@ -5,7 +5,7 @@ use crate::model::{CaseResult, RunRecord, Violation, ViolationKind};
 use crate::report::html::table::{Cell, table};
 use crate::report::lock;
 use crate::report::mark::Mark;
-use crate::report::markup::{element, escaped};
+use crate::report::markup::{cut, element, escaped};
 use serde_json::json;
 use std::collections::BTreeSet;
 
@@ -13,6 +13,7 @@ use std::collections::BTreeSet;
 const MOST_ROWS: usize = 60;
 /// A longer one is folded up.
 const MOST_OPEN: usize = 12;
+/// What thirty probes saw is in the recorded files.
 const LONGEST_WORDS: usize = 240;
 
 /// Of all cases beside each other.
@@ -72,18 +73,18 @@ pub fn expectations(case: &CaseResult) -> String {
         ]
     });
     let heads = ["", "expected", "found", ""];
-    table(&heads, rows.collect(), MOST_ROWS, "result.json")
+    table(&heads, rows, MOST_ROWS, "result.json")
 }
 
 pub fn violations(case: &CaseResult) -> String {
     let violations = &case.judgement.violations;
     let rows = violations.iter().map(|violation| {
         let mut row = about(case, violation);
-        row.push(Cell::prose(escaped(&violation.detail)));
+        row.push(Cell::prose(&violation.detail));
         row
     });
     let heads = [HEADS.as_slice(), &["what broke the rule"]].concat();
-    let rows = table(&heads, rows.collect(), MOST_ROWS, "result.json");
+    let rows = table(&heads, rows, MOST_ROWS, "result.json");
     titled("Violations", violations.len(), &rows)
 }
 
@@ -92,12 +93,12 @@ pub fn excused(case: &CaseResult) -> String {
     let excused = &case.judgement.excused;
     let rows = excused.iter().map(|violation| {
         let mut row = about(case, violation);
-        row.push(Cell::prose(escaped(&violation.detail)));
+        row.push(Cell::prose(&violation.detail));
         row.push(Cell::words(lock::excuse(violation)));
         row
     });
     let heads = [HEADS.as_slice(), &["what broke the rule", "excused by"]].concat();
-    let rows = table(&heads, rows.collect(), MOST_ROWS, "result.json");
+    let rows = table(&heads, rows, MOST_ROWS, "result.json");
     titled("Excused breaks", excused.len(), &rows)
 }
 
@@ -129,9 +130,10 @@ pub fn faults(case: &CaseResult) -> String {
     let spans = fault_spans(&case.faults);
     let at = |ns: Option<u64>| Cell::number(ns.map_or("–".to_owned(), |ns| seconds(case, ns)));
     let rows = spans.iter().map(|span| {
+        let proof = Cell::prose(cut(span.proof, LONGEST_WORDS));
         let proof = match span.observed_ns {
-            Some(_) => escaped(&cut(span.proof())),
-            None => format!("<strong>unproven:</strong> {}", escaped(&cut(span.proof()))),
+            Some(_) => proof,
+            None => proof.after("<strong>unproven:</strong> "),
         };
         let end = span.ended_ns.filter(|_| span.kind.stands());
         let healed = if span.healed { " (healed)" } else { "" };
@@ -141,7 +143,7 @@ pub fn faults(case: &CaseResult) -> String {
             at(Some(span.requested_ns)),
             at(span.observed_ns),
             Cell::number(end.map_or("–".to_owned(), |ns| seconds(case, ns) + healed)),
-            Cell::prose(proof),
+            proof,
         ]
     });
     let heads = [
@@ -152,7 +154,7 @@ pub fn faults(case: &CaseResult) -> String {
         "ended",
         "what proved it",
     ];
-    let rows = table(&heads, rows.collect(), MOST_ROWS, "faults.jsonl");
+    let rows = table(&heads, rows, MOST_ROWS, "faults.jsonl");
     titled("Faults", spans.len(), &rows)
 }
 
@@ -173,47 +175,49 @@ pub fn overlaps(case: &CaseResult) -> String {
         ]
     });
     let heads = ["key", "held at the same time by", "from", "for", ""];
-    let rows = table(&heads, rows.collect(), MOST_ROWS, "result.json");
-    titled("Overlapping holds", overlaps.len(), &rows)
+    let rows = table(&heads, rows, MOST_ROWS, "result.json");
+    let counts = &case.judgement.counts;
+    let all = (counts.definite_overlaps + counts.possible_overlaps) as usize;
+    let more = match all.saturating_sub(overlaps.len()) {
+        0 => String::new(),
+        more => format!(
+            "<p><small>{more} more are counted and not named; the holds are in history.jsonl.</small></p>\n"
+        ),
+    };
+    titled(
+        "Overlapping holds",
+        all.max(overlaps.len()),
+        &(rows + &more),
+    )
 }
 
 /// What the resource held in the end. Of a load there may be thousands, and nobody
 /// was told to write anything in particular.
 pub fn values(case: &CaseResult) -> String {
     let values = case.notes.values.iter();
-    let values = values.filter(|_| case.notes.load.is_none());
-    let rows: Vec<Vec<Cell>> = values
-        .map(|(key, value)| {
-            let value = String::from_utf8_lossy(value.as_bytes());
-            let writer = case.judgement.last_writers.get(key);
-            vec![
-                Cell::name(key),
-                Cell::markup(element("code", &[], &escaped(&cut(&value)))),
-                Cell::words(writer.map_or("", |(worker, _)| worker)),
-            ]
-        })
-        .collect();
-    let count = rows.len();
+    let values: Vec<_> = values.filter(|_| case.notes.load.is_none()).collect();
+    let rows = values.iter().map(|(key, value)| {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        let value = escaped(&cut(&value, LONGEST_WORDS));
+        let writer = case.judgement.last_writers.get(*key);
+        vec![
+            Cell::name(key),
+            Cell::markup(element("code", &[], &value)),
+            Cell::words(writer.map_or("", |(worker, _)| worker)),
+        ]
+    });
     let rows = table(
         &["key", "value", "last writer"],
         rows,
         MOST_ROWS,
         "case.json",
     );
-    titled("Values at the end", count, &rows)
+    titled("Values at the end", values.len(), &rows)
 }
 
 /// Since the first event of the case.
 pub fn seconds(case: &CaseResult, at_ns: u64) -> String {
     format!("{:.3} s", case.millis_since_start(at_ns) / 1_000.0)
-}
-
-/// What thirty probes saw is in the recorded files.
-fn cut(words: &str) -> String {
-    match words.chars().count() > LONGEST_WORDS {
-        true => words.chars().take(LONGEST_WORDS - 1).chain(['…']).collect(),
-        false => words.to_owned(),
-    }
 }
 
 /// What is long is there for whoever opens it.

@@ -4,12 +4,18 @@
 use super::CaseEvidence;
 use super::fault_span::{FaultSpan, fault_spans};
 use crate::model::{
-    CaseResult, Event, EventKind, Held, LockEvent, LogRow, Overlap, Story, Violation,
+    CaseResult, Event, EventKind, Held, LockEvent, LogRow, Overlap, Row, Story, Violation,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// More lanes of workers than this nobody looks at.
 const MOST_WORKERS: usize = 12;
+/// Nor more of lock nodes.
+const MOST_NODES: usize = 12;
+/// More faults than this at once nobody tells apart.
+const MOST_FAULTS: usize = 40;
+/// More pairs of writes than this nobody follows.
+const MOST_VIOLATIONS: usize = 200;
 /// More broken promises than this nobody points at; the table below has more.
 const MOST_BREAKS: usize = 40;
 /// What is shown before and after a story, as a part of its length.
@@ -139,11 +145,12 @@ impl<'a> View<'a> {
         let events = events.filter(|event| {
             is_in(event.at_ns) && is_drawn(&event.worker) && of_key(&event.kind).is_none_or(is_key)
         });
+        let nodes = self.nodes();
         let locks = record.locks.iter();
         let log = record.log.rows.iter();
+        let known: HashSet<&str> = record.workers.iter().map(String::as_str).collect();
         let faults = fault_spans(&record.faults).into_iter().filter(|span| {
-            let is_elsewhere =
-                record.workers.iter().any(|worker| worker == span.target) && !is_drawn(span.target);
+            let is_elsewhere = known.contains(span.target) && !is_drawn(span.target);
             let last_ns = span.last_ns().unwrap_or(u64::MAX);
             !is_elsewhere && span.requested_ns <= to_ns && last_ns >= from_ns
         });
@@ -153,26 +160,31 @@ impl<'a> View<'a> {
             to_ns,
             is_whole: false,
             key,
-            nodes: self.nodes(),
             resource: record.resource.as_deref().unwrap_or("resource"),
             events: events.collect(),
             held: drawn.collect(),
             locks: locks
                 .filter(|row| is_in(row.at_ns) && is_key(&row.key))
+                .filter(|row| nodes.contains(&row.node.as_str()))
                 .collect(),
-            log: log
-                .filter(|row| is_in(row.at_ns) && is_key(record.log.key_of(row)))
-                .map(|row| record.log.written(row))
-                .collect(),
+            log: latest(
+                log.filter(|row| is_in(row.at_ns) && is_key(record.log.key_of(row)))
+                    .collect(),
+                most + 1,
+            )
+            .into_iter()
+            .map(|row| record.log.written(row))
+            .collect(),
             faults: faults.collect(),
             violations: Vec::new(),
             breaks: Vec::new(),
             stories: Vec::new(),
             left_out: 0,
             workers,
+            nodes,
         };
         window.cut_to(most);
-        let is_shown = |row: u64| window.log.iter().any(|shown| shown.seq == row);
+        let shown: HashSet<u64> = window.log.iter().map(|row| row.seq).collect();
         let (from_ns, to_ns) = (window.from_ns, window.to_ns);
         // One that is about no write stands in the lane of who broke the rule.
         let is_in_a_lane = |violation: &Violation| {
@@ -188,9 +200,9 @@ impl<'a> View<'a> {
             .chain(&judgement.excused)
             .partition(|violation| violation.row > 0);
         let violations = of_writes.into_iter();
-        let violations =
-            violations.filter(|violation| violation.excuse.is_none() && is_shown(violation.row));
-        let violations = violations.collect();
+        let violations = violations
+            .filter(|violation| violation.excuse.is_none() && shown.contains(&violation.row));
+        let violations = violations.take(MOST_VIOLATIONS).collect();
         let breaks = others.into_iter().filter(|one| is_in_a_lane(one));
         let mut breaks: Vec<&Violation> = breaks.take(MOST_BREAKS).collect();
         breaks.sort_by_key(|one| one.at_ns);
@@ -224,7 +236,7 @@ impl<'a> View<'a> {
         let seen = record.locks.iter().map(|row| row.node.as_str());
         let known = self.case.notes.versions.keys().map(String::as_str);
         let all: BTreeSet<&str> = seen.chain(known).collect();
-        all.into_iter().collect()
+        all.into_iter().take(MOST_NODES).collect()
     }
 }
 
@@ -238,6 +250,12 @@ impl Window<'_> {
     /// Where there is too much, first goes what the servers saw of tries that came to
     /// nothing, and then the beginning: what a window leads up to is at its end.
     fn cut_to(&mut self, most: usize) {
+        self.cut_rows_to(most);
+        keep_last(&mut self.held, most);
+        keep_last(&mut self.faults, MOST_FAULTS);
+    }
+
+    fn cut_rows_to(&mut self, most: usize) {
         if self.rows() > most {
             let owners: BTreeSet<&str> = self.held.iter().map(|held| held.owner.as_str()).collect();
             let is_held =
@@ -264,6 +282,22 @@ impl Window<'_> {
         let is_over = |span: &FaultSpan| span.last_ns().is_some_and(|last_ns| last_ns < first_ns);
         self.faults.retain(|span| !is_over(span));
     }
+}
+
+/// One more than can be drawn says that some are left out; a log may have millions.
+fn latest(mut rows: Vec<&Row>, most: usize) -> Vec<&Row> {
+    if rows.len() > most {
+        let mut times: Vec<u64> = rows.iter().map(|row| row.at_ns).collect();
+        let at = times.len() - most;
+        let (_, &mut from_ns, _) = times.select_nth_unstable(at);
+        rows.retain(|row| row.at_ns >= from_ns);
+        keep_last(&mut rows, most);
+    }
+    rows
+}
+
+fn keep_last<T>(all: &mut Vec<T>, most: usize) {
+    all.drain(..all.len().saturating_sub(most));
 }
 
 /// The key that an event names, where it names one.

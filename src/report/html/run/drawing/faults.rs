@@ -39,7 +39,7 @@ fn mark(sheet: &Sheet<'_>, span: &FaultSpan<'_>, shapes: &str, marks: &mut Marks
         span.kind,
         span.called,
         sheet.at(span.requested_ns),
-        span.proof(),
+        span.proof,
     );
     let rows: Vec<String> = span.rows.iter().map(row).collect();
     let times: Vec<u64> = span.rows.iter().map(|row| row.at_ns).collect();

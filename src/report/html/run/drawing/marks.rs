@@ -1,8 +1,11 @@
 //! Marks: what can be pointed at, tapped or moved to, each with its event.
 
 use crate::model::{StepKind, StoryStep};
-use crate::report::markup::{element, empty, escaped, short};
+use crate::report::markup::{cut, element, empty, escaped, short};
 use serde::Serialize;
+
+/// Letters of a mark's words, and of its rows.
+const LONGEST: usize = 2_000;
 
 /// What a mark stands for.
 pub struct Mark<'a> {
@@ -59,7 +62,8 @@ impl Marks {
                 id: id.clone(),
             });
         }
-        let title = element("title", &[], &escaped(&mark.words));
+        let (words, row) = (cut(&mark.words, LONGEST), cut(&mark.row, LONGEST));
+        let title = element("title", &[], &escaped(&words));
         self.text += &element(
             "g",
             &[
@@ -67,8 +71,8 @@ impl Marks {
                 ("id", &id),
                 ("tabindex", &"0"),
                 ("role", &"img"),
-                ("aria-label", &mark.words),
-                ("data-row", &mark.row),
+                ("aria-label", &words),
+                ("data-row", &row),
             ],
             &format!("{title}{shapes}"),
         );
