@@ -67,3 +67,16 @@ bench-toxiproxy *ARGS:
 # How fast a Redis is filled, beside redis-benchmark: just bench-gen --keys 10M --rounds 3
 bench-gen *ARGS:
     cargo bench --bench gen -- {{ARGS}}
+
+# Every fuzz target for a minute, or S seconds, with a fuzzer that sees which code it
+# reaches. Needs a nightly compiler and `cargo install cargo-fuzz`.
+fuzz S="60":
+    for target in $(cargo +nightly fuzz list); do \
+        mkdir -p target/fuzz-found/$target; \
+        cargo +nightly fuzz run --sanitizer none $target target/fuzz-found/$target fuzz/corpus/$target \
+            -- -max_total_time={{S}} -timeout=20 -rss_limit_mb=2048 -max_len=65536 || exit 1; \
+    done
+
+# Ten million mutations of the corpus, or N, with any compiler.
+soak-fuzz N="10000000":
+    FENCEPOST_FUZZ_INPUTS={{N}} cargo test --release --test suite -- --nocapture fuzzing::

@@ -14,6 +14,7 @@ mod environment;
 mod etcd_lock;
 mod faults;
 mod formats;
+mod fuzzing;
 mod hostile_folders;
 mod hostile_text;
 mod images;
