@@ -73,7 +73,9 @@ impl<'h, 'a> Key<'h, 'a> {
             let lasts = |earlier: &&Hold| possible_end_ns(earlier) > from_ns;
             self.holds.retain(lasts);
             for earlier in &self.holds {
-                overlap(earlier, hold).map(|overlap| found.name(overlap));
+                if let Some(overlap) = overlap(earlier, hold) {
+                    found.name(overlap);
+                }
             }
         }
         if has_room.contains(&true) {

@@ -161,6 +161,7 @@ fn cluster_exit(error: &ClusterError) -> Exit {
     match error {
         ClusterError::Unreachable { .. }
         | ClusterError::BadHost { .. }
+        | ClusterError::Elsewhere { .. }
         | ClusterError::Missing { .. } => Exit::Unavailable,
         ClusterError::Topology(_) => Exit::Usage,
         _ => Exit::Harness,

@@ -1,5 +1,6 @@
 //! Time: as nobody can skew it, and the skewing of one running process.
 
+mod deed;
 mod error;
 mod shift;
 #[cfg_attr(
@@ -7,12 +8,15 @@ mod shift;
     path = "elsewhere.rs"
 )]
 mod skew;
+mod words;
 
 pub use crate::model::ClockName;
+pub use deed::Deed;
 pub use error::SkewError;
 use nix::time::{ClockId, clock_gettime};
 pub use shift::{ClockShift, ClockState};
 pub use skew::{can_skew, drift, set, show, undo};
+pub use words::{Offset, Rate};
 
 /// CLOCK_MONOTONIC in nanoseconds, by the raw system call.
 ///

@@ -8,9 +8,13 @@ pub enum ClusterError {
     )]
     Unreachable { host: String, reason: String },
     #[error(
-        "DOCKER_HOST is {host:?}, which is no address: {reason}\nset it to unix:///PATH or tcp://HOST:PORT, or unset it"
+        "DOCKER_HOST is {host:?}, which cannot be used: {reason}\nset it to unix:///PATH or tcp://HOST:PORT, or unset it"
     )]
     BadHost { host: String, reason: String },
+    #[error(
+        "cannot run anything on the Docker Engine at {host}: {reason}\nrun fencepost on the engine's own machine, for instance with ssh, or unset DOCKER_HOST"
+    )]
+    Elsewhere { host: String, reason: String },
     #[error("{what} is missing\n{remedy}")]
     Missing { what: String, remedy: String },
     #[error("gave up after {} s waiting for: {what}", .after.as_secs())]

@@ -13,6 +13,7 @@ mod need;
 mod owner;
 mod proc_stat;
 mod program_path;
+mod rights;
 mod start;
 pub mod topology;
 mod way;
@@ -24,6 +25,7 @@ pub use last_lines::LastLines;
 pub use need::Need;
 pub use owner::Owner;
 pub use program_path::find_program;
+pub use rights::Rights;
 pub use start::start_services;
 pub use topology::{OWN_IMAGE, PACKET_FILTER_IMAGE, Topology, TopologyError};
 pub use way::Way;
@@ -57,6 +59,8 @@ pub struct NodeSpec {
     pub after_others: bool,
     /// Names that lead elsewhere for this node than for the others.
     pub hosts: BTreeMap<Name, SocketAddr>,
+    /// For containers; a process of this machine has those of this program.
+    pub rights: Rights,
 }
 
 /// A process beside a node: it sees what the node sees, for a fault or its proof.

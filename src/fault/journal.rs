@@ -4,9 +4,10 @@
 //! them; but those that were to be kept stay, and must not stay frozen.
 
 use super::links::control;
-use super::names::proxy_of;
+use super::names::{clockmaker_of, filter_of, proxy_of};
 use super::packet_filter::{self, CLEAR};
 use super::{clockmaker, lock};
+use crate::clock::Deed;
 use crate::cluster::{Cluster, ClusterError, Owner, Runtime, Signal};
 use crate::files::{self, Links};
 use crate::model::Name;
@@ -273,15 +274,13 @@ async fn pay(cluster: &dyn Cluster, debt: &Debt) -> Result<(), String> {
         Debt::Filters { node } => {
             let command = ["sh", "-c", CLEAR].map(str::to_owned).to_vec();
             // Its predecessor of the same name may still be there.
-            cluster
-                .discard(&super::names::filter_of(node))
-                .await
-                .map_err(text)?;
+            cluster.discard(&filter_of(node)).await.map_err(text)?;
             let helper = packet_filter::helper(node, command);
             cluster.run_helper(&helper).await.map(drop).map_err(text)
         }
         Debt::Clock { node } => {
-            let undone = clockmaker::order(cluster, node, clockmaker::Order::Undo);
+            cluster.discard(&clockmaker_of(node)).await.map_err(text)?;
+            let undone = clockmaker::order(cluster, node, Deed::Undo);
             undone.await.map(drop)
         }
         Debt::Links { source } => {

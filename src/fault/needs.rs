@@ -24,6 +24,7 @@ pub fn needs<'a>(fault: &Fault, services: &'a [NodeSpec], reach: &Reach) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::Rights;
     use crate::cluster::topology::Endpoint;
     use crate::model::{FaultKind, LinkEffect, LinkFault, LinkScope};
     use std::collections::BTreeMap;
@@ -40,6 +41,7 @@ mod tests {
             started: None,
             after_others: false,
             hosts: BTreeMap::new(),
+            rights: Rights::default(),
         }
     }
 

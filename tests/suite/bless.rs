@@ -85,16 +85,21 @@ fn what_nobody_ran_whole_and_plain_is_refused_and_all_of_it_is_told() {
     older["stable"]["scenario"]["hash"] = json!("sha256:0");
     let older = results.write("older.json", older.to_string());
     let mut stranger = of("good");
-    stranger["stable"]["scenario"]["name"] = json!("../../escape");
+    stranger["stable"]["scenario"]["name"] = json!("stranger");
+    let escape = stranger
+        .to_string()
+        .replace("\"stranger\"", "\"../../escape\"");
     let stranger = results.write("stranger.json", stranger.to_string());
+    let escape = results.write("escape.json", escape);
     let text = of("good").to_string();
     let torn = results.write("torn.json", &text[..100]);
-    let all = [&partial, &set, &older, &stranger, &torn].map(String::as_str);
+    let all = [&partial, &set, &older, &stranger, &escape, &torn].map(String::as_str);
     bless(&results, &all).expect_code(2).expect_said(&[
         "partial.json: it is partial, without fenced: run it whole",
         "set.json: it ran with lock.ttl=5s; --even-so takes it",
         "older.json: its scenario has been changed since; --even-so takes it",
         "stranger.json: it is of no scenario here",
+        "escape.json: it has schema version 1, but not what belongs to it: \"../../escape\" is not a name",
         "torn.json: it ends in the middle",
     ]);
     bless(&results, &[&partial, "--even-so"]).expect_code(2);

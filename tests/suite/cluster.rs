@@ -9,7 +9,7 @@ mod process;
 
 use crate::support::named;
 use fencepost::cluster::topology::Port;
-use fencepost::cluster::{Cluster, Helper, NodeSpec, Shared};
+use fencepost::cluster::{Cluster, Helper, NodeSpec, Rights, Shared};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -34,6 +34,7 @@ fn script(name: &str, script: &str) -> NodeSpec {
         started: None,
         after_others: false,
         hosts: BTreeMap::new(),
+        rights: Rights::default(),
     }
 }
 

@@ -242,8 +242,10 @@ fn a_hostile_result_is_listed_compared_and_blessed_by_nobody() {
         );
 
         for side in [text(&path), text(&folders.run())] {
-            // What a person names is followed; it is no result then.
-            let words = match side == text(&path) && path.is_symlink() {
+            // What a person names is followed, and may be a folder of results; it is no
+            // result then.
+            let is_other = path.is_symlink() || path.is_dir();
+            let words = match side == text(&path) && is_other {
                 true => "",
                 false => instead.words(),
             };
@@ -344,7 +346,7 @@ fn what_a_person_names_may_be_a_link() {
     let result = folders.all.path().join("linked.json");
     symlink(run.join("result.json"), &result).expect("a link");
     bounded(&["diff", &real("good"), text(&result)]).expect_code(0);
-    let scenario = folders.all.path().join("linked.yml");
+    let scenario = folders.all.path().join("pause-gt-ttl.yml");
     symlink(project().join("scenarios/pause-gt-ttl.yml"), &scenario).expect("a link");
     bounded(&["validate", text(&scenario)]).expect_code(0);
 }

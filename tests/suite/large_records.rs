@@ -170,7 +170,8 @@ fn many_holds_at_the_same_time() {
     }
     let page = record.expect_bounded("overlapping holds");
     assert!(page.contains("more are counted and not named"));
-    let holds = rows() / 2;
+    // The last one has no length.
+    let holds = rows() / 2 - 1;
     let pairs = format!("Overlapping holds ({})", holds * (holds - 1) / 2);
     assert!(page.contains(&pairs), "no {pairs}");
 }

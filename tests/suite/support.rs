@@ -6,6 +6,7 @@ mod command;
 mod docker;
 mod home;
 mod local;
+mod ordinary_user;
 mod promises;
 mod read;
 mod redis_connection;
@@ -22,6 +23,7 @@ pub use command::{Ended, Running, command, fencepost, images_lock, offline, star
 pub use docker::{Events, docker, docker_ok, owned_by};
 pub use home::{Home, copy_folder};
 pub use local::{Local, local};
+pub use ordinary_user::{OrdinaryUser, SOCKET};
 pub use promises::{contenders_exclude_each_other, times, tokens_only_grow};
 pub use read::{await_row, json, rows, until};
 pub use redis_connection::connection_to;

@@ -56,12 +56,14 @@ pub(super) fn breaks<'a>(case: &Case<'_, 'a>) -> Vec<Break<'a>> {
 struct Holders<'a> {
     /// For each key of each service, in the order of their beginnings: a hold, by when
     /// it was over, and by when all up to it were.
-    by_domain: HashMap<(&'a str, &'a str), Vec<(usize, u64, u64)>>,
+    by_domain: HashMap<(&'a str, &'a str), Vec<Held>>,
 }
+
+type Held = (usize, u64, u64);
 
 impl<'a> Holders<'a> {
     fn of(case: &Case<'_, 'a>) -> Holders<'a> {
-        let mut by_domain: HashMap<_, Vec<(usize, u64, u64)>> = HashMap::new();
+        let mut by_domain: HashMap<_, Vec<Held>> = HashMap::new();
         for (index, hold) in case.holds.all.iter().enumerate() {
             if case.servers.stays(hold).is_empty() || !case.servers.saw(hold.service, hold.key) {
                 continue;

@@ -5,7 +5,7 @@ use super::Order;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::state::State;
 use crate::cli::{interrupt, output, progress};
-use crate::clock::ClockState;
+use crate::clock::Deed;
 use crate::cluster::docker::beside::{self, Helped, Running};
 use crate::cluster::docker::{Engine, images};
 use crate::run::RunError;
@@ -13,8 +13,8 @@ use crate::run::RunError;
 pub async fn do_to_container(order: Order) -> Result<Exit, Failure> {
     let engine = Engine::connect().await?;
     let container = beside::find_running(&engine, &order.target.target).await?;
-    if can_reach_from_here(&order, &container) {
-        let done = tokio::task::spawn_blocking(move || order.do_to(container.pid));
+    if let Some(pid) = container.local_pid.filter(|_| !order.target.by_helper()) {
+        let done = tokio::task::spawn_blocking(move || order.do_to(pid));
         return done.await.map_err(Failure::harness)?;
     }
     let lock = State::open()?.images_lock();
@@ -25,25 +25,12 @@ pub async fn do_to_container(order: Order) -> Result<Exit, Failure> {
         image = images::ensure_this_program(&engine, &lock, &progress) => image?,
     };
     // Interrupted, the helper is still removed: all of it takes moments.
-    let arguments = order.deed.arguments("1");
+    let arguments = order.deed.beside();
     let helped = beside::run(&engine, &container, image, arguments).await?;
     match interrupt.is_cancelled() {
         true => Err(RunError::Interrupted.into()),
         false => tell(&order, &container, helped),
     }
-}
-
-/// We are root, and the process with the engine's number is really in that
-/// container: the engine may be on another machine.
-fn can_reach_from_here(order: &Order, container: &Running) -> bool {
-    #[cfg(debug_assertions)]
-    if order.target.helper {
-        return false;
-    }
-    let _ = order;
-    let cgroup = std::fs::read_to_string(format!("/proc/{}/cgroup", container.pid));
-    let is_here = cgroup.is_ok_and(|cgroup| cgroup.contains(&container.id));
-    is_here && nix::unistd::geteuid().is_root()
 }
 
 fn tell(order: &Order, container: &Running, helped: Helped) -> Result<Exit, Failure> {
@@ -60,7 +47,7 @@ fn tell(order: &Order, container: &Running, helped: Helped) -> Result<Exit, Fail
     for line in helped.stderr.lines() {
         output::complain(line);
     }
-    let state: ClockState = serde_json::from_str(&helped.stdout)
+    let state = Deed::answer(&helped.stdout)
         .map_err(|error| Failure::harness(format!("the helper beside {name}: {error}")))?;
     order.print(&format!("container {name}, process 1"), state)
 }

@@ -2,15 +2,13 @@
 
 mod beside;
 mod told;
-mod words;
 
 use super::exit::{Exit, Failure};
 use super::format::{Printed, document};
 use super::output;
-use crate::clock::{self, ClockState, SkewError};
+use crate::clock::{self, ClockState, Deed, Offset, Rate};
 use crate::model::ClockName;
 use clap::{Args, Subcommand};
-use words::{Offset, Rate};
 
 #[derive(Args)]
 pub struct Clock {
@@ -69,17 +67,20 @@ struct Drift {
     monotonic: Option<Rate>,
 }
 
+impl Target {
+    /// Only test builds can be told to.
+    fn by_helper(&self) -> bool {
+        #[cfg(debug_assertions)]
+        return self.helper;
+        #[cfg(not(debug_assertions))]
+        return false;
+    }
+}
+
 /// What is to happen, and to whom.
 struct Order {
     target: Target,
     deed: Deed,
-}
-
-enum Deed {
-    Show,
-    Set(Vec<(ClockName, Offset)>),
-    Drift(Vec<(ClockName, Rate)>),
-    Undo,
 }
 
 impl Clock {
@@ -145,44 +146,5 @@ impl Order {
             false => output::line(told::state(what, state))?,
         }
         Ok(Exit::AsExpected)
-    }
-}
-
-impl Deed {
-    fn do_to(&self, pid: i32) -> Result<ClockState, SkewError> {
-        match self {
-            Deed::Show => clock::show(pid),
-            Deed::Undo => clock::undo(pid),
-            Deed::Set(offsets) => {
-                for (clock, Offset(offset_ns)) in offsets {
-                    clock::set(pid, *clock, *offset_ns)?;
-                }
-                clock::show(pid)
-            }
-            Deed::Drift(rates) => {
-                for (clock, Rate(ppm)) in rates {
-                    clock::drift(pid, *clock, *ppm)?;
-                }
-                clock::show(pid)
-            }
-        }
-    }
-
-    /// The same as arguments of this program.
-    fn arguments(&self, target: &str) -> Vec<String> {
-        let (verb, clocks): (&str, Vec<String>) = match self {
-            Deed::Show => ("show", Vec::new()),
-            Deed::Undo => ("undo", Vec::new()),
-            Deed::Set(all) => (
-                "set",
-                all.iter().map(|(c, v)| format!("--{c}={v}")).collect(),
-            ),
-            Deed::Drift(all) => (
-                "drift",
-                all.iter().map(|(c, v)| format!("--{c}={v}")).collect(),
-            ),
-        };
-        let arguments = ["clock", verb, target, "--format", "json"].map(str::to_owned);
-        [arguments.to_vec(), clocks].concat()
     }
 }

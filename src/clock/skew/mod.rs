@@ -10,6 +10,7 @@
 mod blob;
 mod blob_bytes;
 mod elf;
+mod memory;
 #[cfg(debug_assertions)]
 mod mutant;
 mod process;
@@ -143,6 +144,7 @@ fn stop(target: &Target) -> Result<Stopped, SkewError> {
         let mut stopped = Stopped::all_of(target.pid)?;
         stopped.step_out_of(&windows)?;
         if !stopped.goes_on_in(&windows, |bytes, address| target.read(bytes, address)) {
+            target.check_unchanged()?;
             return Ok(stopped);
         }
         drop(stopped);

@@ -77,6 +77,13 @@ pub fn registers(tid: i32) -> io::Result<Registers> {
     })
 }
 
+/// Writes eight bytes of a stopped thread's memory, also where it may not itself.
+pub fn poke(tid: i32, address: u64, word: [u8; 8]) -> io::Result<()> {
+    let word = u64::from_ne_bytes(word) as usize;
+    // SAFETY: the address is one of the other process, and the kernel checks it.
+    check(unsafe { libc::ptrace(libc::PTRACE_POKEDATA, tid, address as usize, word) })
+}
+
 /// Lets a stopped thread execute one instruction, holding its signal back.
 pub fn single_step(tid: i32) -> io::Result<()> {
     // SAFETY: PTRACE_SINGLESTEP takes no addresses; 0 is no signal.

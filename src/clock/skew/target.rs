@@ -2,20 +2,17 @@
 
 use super::blob::{Blob, Entry, Found, JUMP_SIZE, Piece, SPACE, Shifts};
 use super::elf::Elf;
+use super::memory::Memory;
 use super::process;
 use crate::clock::SkewError;
-use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 
-/// Opened by its memory: should the process exec meanwhile, this is still the
-/// old one, and nothing of the new one is touched.
 pub struct Target {
     pub pid: i32,
-    memory: File,
+    memory: Memory,
     /// Where the vDSO is mapped.
-    start: u64,
+    range: Range<u64>,
     /// Offsets into the vDSO.
     functions: Vec<(Entry, usize)>,
     blob_at: usize,
@@ -31,21 +28,21 @@ impl Target {
     /// Reads everything there is to know; changes nothing.
     pub fn open(pid: i32) -> Result<Target, SkewError> {
         process::check(pid)?;
-        let memory = File::options()
-            .read(true)
-            .write(true)
-            .open(format!("/proc/{pid}/mem"));
+        let memory = Memory::open(pid);
         let memory = memory.map_err(|error| process::from_proc(pid, "open its memory", error))?;
         let range = process::vdso(pid)?;
         let mut image = vec![0; (range.end - range.start) as usize];
-        let read = memory.read_exact_at(&mut image, range.start);
-        read.map_err(|error| process::from_proc(pid, "read its vDSO", error))?;
+        let read = memory.read(&mut image, range.start);
+        let read = read.map_err(|error| process::from_proc(pid, "read its vDSO", error))?;
+        if read < image.len() {
+            return Err(SkewError::NoSuchProcess { pid });
+        }
         Target::from_image(pid, memory, range, &image)
     }
 
     fn from_image(
         pid: i32,
-        memory: File,
+        memory: Memory,
         range: Range<u64>,
         image: &[u8],
     ) -> Result<Target, SkewError> {
@@ -89,13 +86,26 @@ impl Target {
         Ok(Target {
             pid,
             memory,
-            start: range.start,
+            range,
             functions,
             blob_at,
             blob,
             patched,
             heads,
         })
+    }
+
+    /// Of a process that is held: it has not become another program (exec) since
+    /// it was opened, and what was seen of it holds.
+    pub fn check_unchanged(&self) -> Result<(), SkewError> {
+        match process::vdso(self.pid)? == self.range {
+            true => Ok(()),
+            false => Err(SkewError::ReadBack {
+                pid: self.pid,
+                what: "a vDSO where it was".to_owned(),
+                found: "another".to_owned(),
+            }),
+        }
     }
 
     /// Some may be and others not, where a patch was cut short.
@@ -120,7 +130,7 @@ impl Target {
     pub fn windows(&self) -> Vec<Range<u64>> {
         let functions = self.functions.iter();
         let window = |at: usize| {
-            let at = self.start + at as u64;
+            let at = self.range.start + at as u64;
             at + 1..at + JUMP_SIZE as u64
         };
         functions.map(|(_, at)| window(*at)).collect()
@@ -128,7 +138,7 @@ impl Target {
 
     /// Reads its memory, as far as there is any.
     pub fn read(&self, bytes: &mut [u8], address: u64) -> io::Result<usize> {
-        self.memory.read_at(bytes, address)
+        self.memory.read(bytes, address)
     }
 
     /// The blob for these shifts, remembering the functions as they were.
@@ -172,7 +182,7 @@ impl Target {
     }
 
     fn write(&self, at: usize, bytes: &[u8]) -> Result<(), SkewError> {
-        let written = self.memory.write_all_at(bytes, self.start + at as u64);
+        let written = self.memory.write(bytes, self.range.start + at as u64);
         written.map_err(|error| process::from_proc(self.pid, "write to its vDSO", error))
     }
 }

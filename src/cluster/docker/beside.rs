@@ -5,6 +5,7 @@ use super::container::{self, Blueprint};
 use super::engine::{Engine, call, is_not_found};
 use super::helper::{self, Ended};
 use super::labels::RunLabels;
+use super::process::is_local;
 use super::target::Target;
 use crate::cluster::{ClusterError, Shared};
 use crate::model::Name;
@@ -15,8 +16,8 @@ use uuid::Uuid;
 pub struct Running {
     pub id: String,
     pub name: String,
-    /// Its first process, as the engine's host counts.
-    pub pid: i32,
+    /// Its first process on this very machine, where it can be reached from here.
+    pub local_pid: Option<i32>,
 }
 
 /// What a helper said, and how it ended.
@@ -41,9 +42,9 @@ pub async fn find_running(engine: &Engine, container: &str) -> Result<Running, C
     let pid = state.pid.and_then(|pid| i32::try_from(pid).ok());
     match (found.id, pid) {
         (Some(id), Some(pid)) if pid > 0 => Ok(Running {
+            local_pid: is_local(pid, &id).then_some(pid),
             id,
             name: container.to_owned(),
-            pid,
         }),
         _ => Err(ClusterError::Missing {
             what: format!("a running container `{container}`"),

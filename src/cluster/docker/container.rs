@@ -1,3 +1,4 @@
+use super::confined;
 use super::engine::call;
 use super::network;
 use super::target::Target;
@@ -62,6 +63,7 @@ pub fn on_network(
     // network, and would send it past its own proxies ever after.
     let hosts = hosts.map(|(name, at)| format!("{name} {name}.link:{}", at.ip()));
     let endpoint = network::known_as(&node.name);
+    let body = confined::with_rights(body, &node.rights);
     ContainerCreateBody {
         hostname: Some(node.name.to_string()),
         env: Some(environment.collect()),
@@ -70,7 +72,7 @@ pub fn on_network(
             network_mode: Some(network.to_owned()),
             port_bindings: Some(bindings.collect()),
             extra_hosts: Some(hosts.collect()),
-            ..Default::default()
+            ..body.host_config.unwrap_or_default()
         }),
         networking_config: Some(NetworkingConfig {
             endpoints_config: Some(HashMap::from([(network.to_owned(), endpoint)])),

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+const USUAL_HOST: &str = "unix:///var/run/docker.sock";
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 /// No single answer of the engine takes longer; streams have deadlines of their own.
 const ANSWER_DEADLINE_S: u64 = 60;
@@ -24,6 +25,8 @@ pub const CALL_DEADLINE: Duration = Duration::from_secs(30);
 pub struct Engine {
     docker: Docker,
     turns: Arc<Semaphore>,
+    /// At the socket where this machine's own engine listens.
+    pub is_usual: bool,
     /// Versions, for the `environment` of a result.
     pub about: EngineAbout,
 }
@@ -39,22 +42,14 @@ pub struct EngineAbout {
 
 impl Engine {
     pub async fn connect() -> Result<Engine, ClusterError> {
-        let host = std::env::var("DOCKER_HOST")
-            .ok()
-            .filter(|host| !host.is_empty())
-            .unwrap_or_else(|| "unix:///var/run/docker.sock".to_owned());
+        let named = std::env::var("DOCKER_HOST").ok();
+        let named = named.filter(|host| !host.is_empty());
+        let is_usual = named.is_none();
+        let host = named.unwrap_or_else(|| USUAL_HOST.to_owned());
+        let docker = client(&host)?;
         let unreachable = |reason: String| ClusterError::Unreachable {
             host: host.clone(),
             reason,
-        };
-        let docker = match host.strip_prefix("unix://") {
-            Some(path) => Docker::connect_with_unix(path, ANSWER_DEADLINE_S, API_DEFAULT_VERSION)
-                .map_err(|error| unreachable(error.to_string()))?,
-            // Nothing is asked yet: this can only be about the address itself.
-            None => Docker::connect_with_host(&host).map_err(|error| ClusterError::BadHost {
-                host: host.clone(),
-                reason: error.to_string(),
-            })?,
         };
         let negotiated = async {
             let docker = docker.negotiate_version().await?;
@@ -76,6 +71,7 @@ impl Engine {
         Ok(Engine {
             docker,
             turns: Arc::new(Semaphore::new(AT_A_TIME)),
+            is_usual,
             about,
         })
     }
@@ -95,6 +91,38 @@ impl Engine {
             }),
         }
     }
+}
+
+/// Nothing is asked yet: what fails here is about the address itself.
+fn client(host: &str) -> Result<Docker, ClusterError> {
+    let bad_host = |reason: &str| ClusterError::BadHost {
+        host: host.to_owned(),
+        reason: reason.to_owned(),
+    };
+    let (scheme, path) = host
+        .split_once("://")
+        .ok_or_else(|| bad_host("it is no address"))?;
+    let client = match scheme {
+        "unix" => Docker::connect_with_unix(path, ANSWER_DEADLINE_S, API_DEFAULT_VERSION),
+        "tcp" | "http"
+            if std::env::var_os("DOCKER_TLS_VERIFY").is_some_and(|it| !it.is_empty()) =>
+        {
+            return Err(bad_host(
+                "with DOCKER_TLS_VERIFY the engine speaks TLS, which fencepost does not",
+            ));
+        }
+        "tcp" | "http" => Docker::connect_with_http(host, ANSWER_DEADLINE_S, API_DEFAULT_VERSION),
+        "https" => return Err(bad_host("the engine speaks TLS, which fencepost does not")),
+        "ssh" => {
+            let reason = "nothing of a run would be on this machine; run fencepost over there";
+            return Err(bad_host(&format!("{reason}: ssh {path} fencepost …")));
+        }
+        _ => return Err(bad_host("it is no address of an engine")),
+    };
+    client.map_err(|error| ClusterError::Unreachable {
+        host: host.to_owned(),
+        reason: error.to_string(),
+    })
 }
 
 /// Awaits one call of the engine; `what` completes "could not …".

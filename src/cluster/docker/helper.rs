@@ -1,9 +1,9 @@
 //! Containers beside a node, for a fault or its proof.
 
-use super::container;
 use super::log::Printed;
 use super::target::Target;
-use crate::cluster::{ClusterError, Helper, LastLines, Shared};
+use super::{confined, container};
+use crate::cluster::{ClusterError, Helper, LastLines, Rights, Shared};
 use bollard::models::{ContainerCreateBody, HostConfig};
 use std::time::Duration;
 
@@ -13,26 +13,21 @@ const HELPER_DEADLINE: Duration = Duration::from_secs(30);
 /// has neither a host name nor ports nor hosts of its own.
 pub fn beside(shares: Shared, beside: &str, body: ContainerCreateBody) -> ContainerCreateBody {
     let joined = Some(format!("container:{beside}"));
-    let may = |capability: &str| Some(vec![capability.to_owned()]);
-    let host_config = match shares {
-        Shared::Network => HostConfig {
-            network_mode: joined,
-            ..Default::default()
-        },
-        Shared::NetworkWithFilters => HostConfig {
-            network_mode: joined,
-            cap_add: may("NET_ADMIN"),
-            ..Default::default()
-        },
-        Shared::Processes => HostConfig {
-            network_mode: Some("none".to_owned()),
-            pid_mode: joined,
-            cap_add: may("SYS_PTRACE"),
-            ..Default::default()
-        },
+    let body = match shares {
+        Shared::Network => confined::with_rights(body, &Rights::default()),
+        Shared::NetworkWithFilters => confined::with_capability(body, "NET_ADMIN"),
+        Shared::Processes => confined::with_capability(body, "SYS_PTRACE"),
+    };
+    let (network_mode, pid_mode) = match shares {
+        Shared::Network | Shared::NetworkWithFilters => (joined, None),
+        Shared::Processes => (Some("none".to_owned()), joined),
     };
     ContainerCreateBody {
-        host_config: Some(host_config),
+        host_config: Some(HostConfig {
+            network_mode,
+            pid_mode,
+            ..body.host_config.unwrap_or_default()
+        }),
         ..body
     }
 }

@@ -1,8 +1,10 @@
 //! The cluster as containers on a private network of one Docker Engine.
 
 pub mod beside;
+mod confined;
 mod console;
 mod container;
+mod elsewhere;
 pub mod engine;
 mod helper;
 pub mod images;
@@ -26,6 +28,7 @@ use self::target::{Maker, Target};
 use super::topology::{Endpoint, Port};
 use super::{
     Cluster, ClusterError, Console, Helper, NodeSpec, NodeState, Signal, ThreadState, Way,
+    start_services,
 };
 use crate::model::Name;
 use async_trait::async_trait;

@@ -139,7 +139,7 @@ impl Target {
 /// Whether a process id of the engine's machine is one of this machine, names
 /// a process of this container, and can be looked into. The engine may be
 /// somewhere else, or see other ids than we do.
-fn is_local(pid: i32, container_id: &str) -> bool {
+pub fn is_local(pid: i32, container_id: &str) -> bool {
     // Cgroup paths name the container; where namespaces hide them, the files
     // that the engine mounts into it do.
     let names_it = |file: &str| {

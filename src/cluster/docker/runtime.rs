@@ -1,3 +1,4 @@
+use super::elsewhere;
 use super::images::{self, ImageIds};
 use super::sweep;
 use super::target::Maker;
@@ -68,7 +69,9 @@ impl Runtime for DockerRuntime {
         images: &[Image],
         progress: &dyn Progress,
     ) -> Result<ImageIds, ClusterError> {
+        elsewhere::check_kernel(&self.engine)?;
         let ids = images::ensure(&self.engine, images, &self.images_lock, progress).await?;
+        elsewhere::check_ports(&self.engine, &ids).await?;
         let mut images = self.images.lock();
         images
             .as_mut()

@@ -137,6 +137,7 @@ impl Here<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cluster::Rights;
 
     struct Told {
         ports: Ports,
@@ -183,6 +184,7 @@ mod tests {
                 started: None,
                 after_others: false,
                 hosts: self.hosts.clone(),
+                rights: Rights::default(),
             };
             said_here(&node, &here).unwrap()
         }

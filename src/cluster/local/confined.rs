@@ -125,6 +125,7 @@ mod tests {
             started: None,
             after_others: false,
             hosts: BTreeMap::new(),
+            rights: Default::default(),
         }
     }
 

@@ -18,7 +18,7 @@ pub use runtime::LocalRuntime;
 
 use super::topology::Endpoint;
 use super::{
-    Cluster, ClusterError, Console, Helper, LastLines, NodeSpec, NodeState, Shared, Signal,
+    Cluster, ClusterError, Console, Helper, LastLines, NodeSpec, NodeState, Rights, Shared, Signal,
     ThreadState, Way, proc_stat,
 };
 use crate::model::Name;
@@ -281,6 +281,7 @@ impl Cluster for LocalCluster {
             started: None,
             after_others: false,
             hosts: BTreeMap::new(),
+            rights: Rights::default(),
         };
         self.start_attached(&node).await
     }

@@ -7,7 +7,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-use super::{Image, NodeSpec};
+use super::{Image, NodeSpec, Rights};
 use crate::files;
 use crate::model::{Backend, Name};
 use crate::yaml::{self, At, InvalidFile, Node, Report};
@@ -77,6 +77,8 @@ pub struct Service {
     pub replica_of: Option<Name>,
     /// From `depends_on`: the services that are started first.
     pub after: Vec<At<String>>,
+    /// From `user`, `read_only` and `volumes`.
+    pub rights: Rights,
     /// In a profile: a template that is started only when asked for by name.
     pub template: bool,
 }
@@ -100,6 +102,7 @@ impl Service {
             started: self.started.clone(),
             after_others: !self.after.is_empty(),
             hosts: BTreeMap::new(),
+            rights: self.rights.clone(),
         }
     }
 }

@@ -2,7 +2,7 @@
 //! with the places that checks between them need.
 
 use super::{Port, Service};
-use crate::cluster::Image;
+use crate::cluster::{Image, Rights};
 use crate::model::Name;
 use crate::yaml::{At, Fields, Node, Place, Report, Value};
 use std::collections::BTreeMap;
@@ -68,6 +68,7 @@ fn service(name: &At<String>, node: &Node, folder: &Path, report: &mut Report) -
     let mut labels = labels.unwrap_or_default();
     let template = fields.optional("profiles").is_some();
     let after = fields.read("depends_on", report, names);
+    let rights = rights(&mut fields, report);
     // For plain `docker compose`; our own workers always get a stdin.
     fields.optional("stdin_open");
     fields.finish(report);
@@ -97,6 +98,7 @@ fn service(name: &At<String>, node: &Node, folder: &Path, report: &mut Report) -
         links: Vec::new(),
         replica_of: None,
         after: after.unwrap_or_default(),
+        rights,
         template,
     };
     Some(Draft {
@@ -105,6 +107,47 @@ fn service(name: &At<String>, node: &Node, folder: &Path, report: &mut Report) -
         links: labels.remove(LINKS),
         replica_of: labels.remove(REPLICA_OF),
     })
+}
+
+fn rights(fields: &mut Fields<'_>, report: &mut Report) -> Rights {
+    let user = fields.read("user", report, |node, report| {
+        let user = node.text("a user, such as `1000:1000` or `root`", report)?;
+        Some(user.value)
+    });
+    let read_only = fields.read("read_only", report, |node, report| {
+        let text = node.text("true or false", report)?;
+        match text.value.as_str() {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => {
+                report.add(text.place, "write true or false");
+                None
+            }
+        }
+    });
+    let volumes = fields.read("volumes", report, |node, report| {
+        let mut folders = names(node, report)?;
+        folders.retain(|folder| is_folder_of_its_own(folder, report));
+        Some(folders.into_iter().map(|folder| folder.value).collect())
+    });
+    Rights {
+        user,
+        writes_anywhere: read_only == Some(false),
+        volumes: volumes.unwrap_or_default(),
+    }
+}
+
+/// And not one of this machine.
+fn is_folder_of_its_own(folder: &At<String>, report: &mut Report) -> bool {
+    let path = &folder.value;
+    let is_fine = path.starts_with('/') && !path.contains(':') && !path.contains("..");
+    if !is_fine {
+        let message = format!(
+            "`{path}`: volumes are folders of the container's own; write its path alone, such as /data"
+        );
+        report.add(folder.place, message);
+    }
+    is_fine
 }
 
 fn texts(node: &Node, report: &mut Report) -> Option<Vec<String>> {

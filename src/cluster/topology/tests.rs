@@ -46,6 +46,35 @@ fn keys_outside_the_subset_are_refused_by_name() {
 }
 
 #[test]
+fn a_service_gets_the_rights_that_are_written_for_it_and_no_folder_of_this_machine() {
+    let redis = "    image: x\n    ports: ['127.0.0.1::6379']\n";
+    let with = |more: &str| with_redis(&format!("{redis}{more}"));
+    let rights = |more: &str| {
+        let topology = Topology::parse(Path::new("t.yml"), &with(more)).unwrap();
+        topology.services["redis"].rights.clone()
+    };
+    assert_eq!(rights(""), Rights::default());
+    assert_eq!(rights("    read_only: true\n"), Rights::default());
+    let given = "    user: root\n    read_only: false\n    volumes: [/data]\n";
+    let wanted = Rights {
+        user: Some("root".to_owned()),
+        writes_anywhere: true,
+        volumes: vec!["/data".to_owned()],
+    };
+    assert_eq!(rights(given), wanted);
+    for folder in ["/etc:/data", "./here", "data", "/data/../etc"] {
+        let lines = complaints(&with(&format!("    volumes: ['{folder}']\n")));
+        let complaint = format!("t.yml:5:15: `{folder}`: volumes are folders of the container");
+        assert!(
+            lines.len() == 1 && lines[0].starts_with(&complaint),
+            "{lines:?}"
+        );
+    }
+    let lines = complaints(&with("    read_only: yes\n"));
+    assert_eq!(lines, ["t.yml:5:16: write true or false"]);
+}
+
+#[test]
 fn a_service_comes_after_those_that_come_after_nobody() {
     let redis = "    image: x\n    ports: ['127.0.0.1::6379']\n    depends_on: ";
     let with = |names: &str| with_redis(&format!("{redis}{names}\n"));

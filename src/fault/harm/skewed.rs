@@ -1,11 +1,11 @@
-use super::super::clockmaker::{Order, order};
+use super::super::clockmaker::order;
 use super::super::field::{Field, Server};
 use super::super::journal::Debt;
 use super::super::readback::clock::{Ahead, Dial, realtime_ahead_of_monotonic_ns};
 use super::Harm;
 use super::process::state;
 use super::restarted::{runs_anew, start_again};
-use crate::clock::ClockShift;
+use crate::clock::{ClockShift, Deed, Offset, Rate};
 use crate::model::{ClockName, Name};
 use async_trait::async_trait;
 use std::time::Duration;
@@ -28,6 +28,15 @@ pub struct Skewed {
 enum Shift {
     ByMs(i64),
     ByPpm(i64),
+}
+
+impl Shift {
+    fn of(&self, clock: ClockName) -> Deed {
+        match self {
+            Shift::ByMs(ms) => Deed::Set(vec![(clock, Offset(ms * MS))]),
+            Shift::ByPpm(ppm) => Deed::Drift(vec![(clock, Rate(*ppm))]),
+        }
+    }
 }
 
 struct Before {
@@ -76,10 +85,10 @@ impl Skewed {
 
     async fn put_right(&self, field: &Field) -> Result<(), String> {
         let cluster = field.cluster.as_ref();
-        order(cluster, &self.node, Order::DriftPpm(self.clock, 0)).await?;
-        let left = order(cluster, &self.node, Order::SetMs(self.clock, 0)).await?;
+        order(cluster, &self.node, Shift::ByPpm(0).of(self.clock)).await?;
+        let left = order(cluster, &self.node, Shift::ByMs(0).of(self.clock)).await?;
         if left.is_untouched() {
-            order(cluster, &self.node, Order::Undo).await?;
+            order(cluster, &self.node, Deed::Undo).await?;
         }
         Ok(())
     }
@@ -99,7 +108,7 @@ impl Harm for Skewed {
         if threads.iter().all(|thread| thread.is_stopped()) {
             return Err("it is stopped, so its clock cannot be read; resume it first".to_owned());
         }
-        let shifts = order(field.cluster.as_ref(), &self.node, Order::Check).await?;
+        let shifts = order(field.cluster.as_ref(), &self.node, Deed::Show).await?;
         if shifts.of(self.clock) != ClockShift::default() {
             return Err(format!("its {} clock is off already", self.clock));
         }
@@ -124,10 +133,7 @@ impl Harm for Skewed {
     }
 
     async fn inflict(&mut self, field: &Field) -> Result<(), String> {
-        let wanted = match self.shift {
-            Shift::ByMs(ms) => Order::SetMs(self.clock, ms),
-            Shift::ByPpm(ppm) => Order::DriftPpm(self.clock, ppm),
-        };
+        let wanted = self.shift.of(self.clock);
         let shifted = order(field.cluster.as_ref(), &self.node, wanted).await;
         shifted.map(drop)
     }
@@ -178,7 +184,7 @@ impl Harm for Skewed {
     }
 
     async fn stands(&mut self, field: &Field) -> Result<(), String> {
-        let left = order(field.cluster.as_ref(), &self.node, Order::Check).await?;
+        let left = order(field.cluster.as_ref(), &self.node, Deed::Show).await?;
         let left = left.of(self.clock);
         let stands = match self.shift {
             Shift::ByMs(ms) => left.offset_ns == ms * MS,
@@ -215,7 +221,7 @@ impl Harm for Skewed {
         if !state(field, &self.node).await?.running {
             return Ok("its process ended".to_owned());
         }
-        let left = order(field.cluster.as_ref(), &self.node, Order::Check).await?;
+        let left = order(field.cluster.as_ref(), &self.node, Deed::Show).await?;
         let left = left.of(self.clock);
         match left.offset_ns == 0 && left.rate_ppm == 0 {
             true => Ok(format!("its {} clock is put right", self.clock)),
@@ -239,7 +245,7 @@ pub fn heals_by_restart(field: &Field, node: &Name, clock: ClockName) -> bool {
 /// Kernel, architecture, permission, and whether the clock can be read back:
 /// found out without changing anything.
 pub async fn can_be_skewed(field: &Field, node: &Name, clock: ClockName) -> Result<(), String> {
-    order(field.cluster.as_ref(), node, Order::Check).await?;
+    order(field.cluster.as_ref(), node, Deed::Show).await?;
     let dial = Dial::of(field, node, clock).await?;
     dial.put_away().await;
     Ok(())

@@ -63,12 +63,25 @@ impl DraftEntry {
     }
 }
 
+/// Every step is checked beside every other one, in every case.
+const MOST_STEPS: usize = 200;
+
 pub fn read_all(node: &Node, report: &mut Report) -> Vec<DraftEntry> {
-    let entries = node.list("timeline entries", report).unwrap_or_default();
+    let nodes = node.list("timeline entries", report).unwrap_or_default();
+    let mut steps = nodes.len();
+    let mut entries: Vec<DraftEntry> = Vec::new();
+    for entry in nodes {
+        if steps > MOST_STEPS {
+            let message = format!("a timeline has at most {MOST_STEPS} entries and steps");
+            report.add(node.place, message);
+            break;
+        }
+        let entry = read(entry, report);
+        let own = entry.as_ref().map_or(0, |entry| entry.all_steps().len());
+        steps += own.saturating_sub(1);
+        entries.extend(entry);
+    }
     entries
-        .iter()
-        .filter_map(|node| read(node, report))
-        .collect()
 }
 
 fn read(node: &Node, report: &mut Report) -> Option<DraftEntry> {

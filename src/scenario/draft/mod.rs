@@ -37,7 +37,7 @@ pub const FIELDS: [&str; 11] = [
 ];
 
 /// Each is read with all that they share.
-const MOST_CASES: usize = 100;
+const MOST_CASES: usize = 50;
 
 pub struct Draft {
     pub name: Option<At<String>>,

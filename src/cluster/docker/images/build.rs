@@ -3,6 +3,7 @@
 use crate::cluster::docker::engine::Engine;
 use crate::cluster::docker::labels;
 use crate::cluster::{ClusterError, LastLines};
+use crate::files::{self, Links};
 use crate::progress::Progress;
 use bollard::query_parameters::BuildImageOptions;
 use futures_util::StreamExt;
@@ -12,41 +13,61 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const BUILD_DEADLINE: Duration = Duration::from_secs(600);
+/// All of it is held in memory.
+const LARGEST_CONTEXT: u64 = 64 << 20;
 
 /// The files that a build sees, with the Dockerfile among them.
 pub struct Context {
     files: BTreeMap<PathBuf, Vec<u8>>,
+    /// Empty ones.
+    folders: Vec<&'static str>,
 }
 
 impl Context {
     pub fn of(dockerfile: &str) -> Context {
         Context {
             files: BTreeMap::from([("Dockerfile".into(), dockerfile.into())]),
+            folders: Vec::new(),
         }
     }
 
+    /// Regular files alone, and none that lies elsewhere: whoever wrote the
+    /// Dockerfile need not be whoever may read what a link leads to.
     pub fn read(folder: &Path) -> Result<Context, ClusterError> {
         let failed = |error: std::io::Error| ClusterError::Failed {
             what: format!("read the build context {}", folder.display()),
             reason: error.to_string(),
         };
         let mut files = BTreeMap::new();
+        let mut left = LARGEST_CONTEXT;
         for entry in std::fs::read_dir(folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
             // A folder fails here, by name: contexts are flat.
-            let content = std::fs::read(&path).map_err(|error| ClusterError::Failed {
+            let content = files::read(&path, Links::Refuse, left);
+            let content = content.map_err(|error| ClusterError::Failed {
                 what: format!("read {}", path.display()),
-                reason: error.to_string(),
+                reason: format!(
+                    "{error}; a build context has regular files alone, of at most {} MiB in all",
+                    LARGEST_CONTEXT >> 20
+                ),
             })?;
+            left -= content.len() as u64;
             files.insert(path.file_name().unwrap_or_default().into(), content);
         }
-        Ok(Context { files })
+        let folders = Vec::new();
+        Ok(Context { files, folders })
     }
 
     /// Adds files as the folder `root/`.
     pub fn with_root(mut self, files: BTreeMap<PathBuf, Vec<u8>>) -> Context {
         let under_root = |(path, content)| (Path::new("root").join(path), content);
         self.files.extend(files.into_iter().map(under_root));
+        self
+    }
+
+    /// Adds an empty folder.
+    pub fn with_folder(mut self, name: &'static str) -> Context {
+        self.folders.push(name);
         self
     }
 
@@ -71,6 +92,13 @@ impl Context {
 
     fn into_tar(self) -> std::io::Result<Vec<u8>> {
         let mut tar = tar::Builder::new(Vec::new());
+        for folder in self.folders {
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(tar::EntryType::Directory);
+            header.set_size(0);
+            header.set_mode(0o755);
+            tar.append_data(&mut header, folder, std::io::empty())?;
+        }
         for (path, content) in self.files {
             let mut header = tar::Header::new_gnu();
             header.set_size(content.len() as u64);
@@ -143,5 +171,44 @@ pub async fn build(
             task.finish("failed");
             Err(failed(reason + &last_lines.below()))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::{self, File};
+    use std::os::unix::fs::symlink;
+
+    fn refused(folder: &Path) -> String {
+        let read = Context::read(folder);
+        read.err().expect("it is refused").to_string()
+    }
+
+    #[test]
+    fn a_context_is_regular_files_alone_and_of_a_bounded_size() {
+        let home = tempfile::tempdir().unwrap();
+        let secret = home.path().join("secret");
+        fs::write(&secret, "s3cret").unwrap();
+        let folder = home.path().join("context");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("Dockerfile"), "ARG BASE=debian:x\n").unwrap();
+        let context = Context::read(&folder).unwrap();
+        assert_eq!(context.default_base().as_deref(), Some("debian:x"));
+
+        let other = folder.join("other");
+        symlink(&secret, &other).unwrap();
+        assert!(refused(&folder).contains("it is a link"));
+        fs::remove_file(&other).unwrap();
+        // Nobody ever writes to it: opened as a file, it would be waited for.
+        nix::unistd::mkfifo(&other, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(refused(&folder).contains("not a regular file"));
+        fs::remove_file(&other).unwrap();
+        fs::create_dir(&other).unwrap();
+        assert!(refused(&folder).contains("other"));
+        fs::remove_dir(&other).unwrap();
+        let large = File::create(&other).unwrap();
+        large.set_len(LARGEST_CONTEXT).unwrap();
+        assert!(refused(&folder).contains("at most 64 MiB"));
     }
 }

@@ -13,7 +13,9 @@ const NAME_SERVICE: [&str; 3] = ["libnss_dns.so.2", "libnss_files.so.2", "libres
 const DOCKERFILE: &str = include_str!("own.Dockerfile");
 
 pub fn context() -> Result<Context, ClusterError> {
-    Ok(Context::of(DOCKERFILE).with_root(pack()?))
+    Ok(Context::of(DOCKERFILE)
+        .with_folder("data")
+        .with_root(pack()?))
 }
 
 /// From the path in the image to the contents.

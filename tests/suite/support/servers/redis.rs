@@ -10,7 +10,7 @@ const FORGETS: [&str; 2] = ["--appendonly", "no"];
 /// Every write is on disk before it is answered.
 const DURABLE: [&str; 6] = [
     "--dir",
-    "/var/lib/redis",
+    "/data",
     "--appendonly",
     "yes",
     "--appendfsync",

@@ -1,0 +1,136 @@
+//! An engine on another machine. Ports are published on its loopback, and the
+//! times in a record are compared with ours: nothing of that would hold, so it is
+//! found out before anything starts.
+
+use super::engine::Engine;
+use super::images::ImageIds;
+use super::{DockerCluster, start_services};
+use crate::cluster::topology::Port;
+use crate::cluster::{Cluster, ClusterError, NodeSpec, OWN_IMAGE, Rights};
+use crate::model::Name;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+use uuid::Uuid;
+
+const SERVER: &str = "server";
+const PORT: u16 = 8474;
+const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
+const MOST_ANSWER: u64 = 1 << 10;
+
+/// Whether it has the kernel, and with it the clocks, that this program has.
+pub fn check_kernel(engine: &Engine) -> Result<(), ClusterError> {
+    let ours = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    match other_kernel(ours.trim(), &engine.about.kernel) {
+        None => Ok(()),
+        Some(reason) => Err(elsewhere(engine, reason)),
+    }
+}
+
+fn other_kernel(ours: &str, its: &str) -> Option<String> {
+    let differs = !ours.is_empty() && ours != its;
+    differs.then(|| format!("it runs on another machine, with the kernel {its} instead of {ours}"))
+}
+
+/// Whether what it publishes can be reached from here. The engine at the usual
+/// socket is this machine's; any other is asked for a server.
+pub async fn check_ports(engine: &Engine, images: &ImageIds) -> Result<(), ClusterError> {
+    if engine.is_usual || !images.contains_key(OWN_IMAGE) {
+        return Ok(());
+    }
+    let (of, images) = (engine.clone(), images.clone());
+    let mut trial = Trial(tokio::spawn(async move {
+        let run = Name::of_id(Uuid::new_v4()).behind("reach");
+        let cluster = DockerCluster::create(&of, images, &run, false).await?;
+        let reached = reach(&cluster).await;
+        cluster.remove().await?;
+        reached
+    }));
+    let reached = (&mut trial.0).await;
+    let reached = reached.map_err(|error| ClusterError::Failed {
+        what: "reach a published port".to_owned(),
+        reason: error.to_string(),
+    })?;
+    reached?.map_err(|reason| {
+        let reason = format!("its ports are published on its own loopback, not on ours ({reason})");
+        elsewhere(engine, reason)
+    })
+}
+
+/// Whoever gives up waiting for it (Ctrl-C) leaves when it is removed.
+struct Trial<T>(JoinHandle<T>);
+
+impl<T> Drop for Trial<T> {
+    fn drop(&mut self) {
+        if !self.0.is_finished() {
+            let rest = || Handle::current().block_on(&mut self.0);
+            let _ = tokio::task::block_in_place(rest);
+        }
+    }
+}
+
+async fn reach(cluster: &DockerCluster) -> Result<Result<(), String>, ClusterError> {
+    let server = server();
+    start_services(cluster, std::slice::from_ref(&server)).await?;
+    let address = cluster.address(&server.name, PORT).await?;
+    let asked = tokio::time::timeout(ANSWER_DEADLINE, ask(address)).await;
+    Ok(match asked {
+        Ok(Ok(answer)) if answer.starts_with("HTTP/1.1 200") => Ok(()),
+        Ok(Ok(_)) => Err(format!("another server answers at {address}")),
+        Ok(Err(error)) => Err(format!("{address}: {error}")),
+        Err(_) => Err(format!("no answer at {address}")),
+    })
+}
+
+async fn ask(address: SocketAddr) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    let request = "GET /version HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = Vec::new();
+    stream.take(MOST_ANSWER).read_to_end(&mut answer).await?;
+    Ok(String::from_utf8_lossy(&answer).into_owned())
+}
+
+/// A Toxiproxy of ours, which answers and does nothing else unasked.
+fn server() -> NodeSpec {
+    let command = ["toxiproxy", "-host", "0.0.0.0", "-port", &PORT.to_string()];
+    NodeSpec {
+        name: Name::new(SERVER).expect("a name"),
+        image: OWN_IMAGE.to_owned(),
+        command: command.map(str::to_owned).to_vec(),
+        environment: BTreeMap::new(),
+        addressed: Vec::new(),
+        ports: vec![Port {
+            host: 0,
+            container: PORT,
+        }],
+        ready: Some("toxiproxy listening".to_owned()),
+        started: None,
+        after_others: false,
+        hosts: BTreeMap::new(),
+        rights: Rights::default(),
+    }
+}
+
+fn elsewhere(engine: &Engine, reason: String) -> ClusterError {
+    ClusterError::Elsewhere {
+        host: engine.about.host.clone(),
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_kernel_is_another_machine() {
+        assert_eq!(other_kernel("6.1.0-9", "6.1.0-9"), None);
+        let reason = other_kernel("6.1.0-9", "5.15.0-linuxkit").unwrap();
+        assert!(reason.contains("5.15.0-linuxkit instead of 6.1.0-9"));
+    }
+}
