@@ -36,8 +36,9 @@ bless *ARGS:
 
 # The same verdict, again and again: 20 runs of every scenario, or N; then the judge
 # before ten million histories of the oracle, the locks with a million tokens and ten
-# thousand cancelled waits each, and 500 runs that are ended at random moments.
-soak N="20": && soak-judge soak-locks kill-campaign
+# thousand cancelled waits each, 500 runs that are ended at random moments, and ten million
+# hostile inputs.
+soak N="20": && soak-judge soak-locks kill-campaign soak-fuzz
     cargo run --release -- run --all --repeat {{N}}
 
 # The judge before ten million histories of the oracle, or N.

@@ -52,7 +52,7 @@ pub fn open(path: &Path, links: Links) -> io::Result<File> {
 fn is_regular(file: &File) -> io::Result<()> {
     match file.metadata()?.file_type() {
         kind if kind.is_file() => Ok(()),
-        kind if kind.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
+        kind if kind.is_dir() => Err(io::Error::from_raw_os_error(libc::EISDIR)),
         _ => Err(not_ours(NOT_REGULAR)),
     }
 }
@@ -105,7 +105,7 @@ pub fn is_folder(path: &Path) -> io::Result<bool> {
     match path.symlink_metadata() {
         Ok(about) if about.is_dir() => Ok(true),
         Ok(about) if about.is_symlink() => Err(not_ours(A_LINK)),
-        Ok(_) => Err(io::ErrorKind::NotADirectory.into()),
+        Ok(_) => Err(io::Error::from_raw_os_error(libc::ENOTDIR)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
     }
@@ -156,7 +156,7 @@ pub fn is_private(path: &Path) -> io::Result<()> {
     let about = fs::symlink_metadata(path)?;
     let denied = |why| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     if !about.is_dir() {
-        return Err(io::ErrorKind::NotADirectory.into());
+        return Err(io::Error::from_raw_os_error(libc::ENOTDIR));
     }
     if about.uid() != nix::unistd::geteuid().as_raw() {
         return denied("the folder belongs to another user");

@@ -244,19 +244,22 @@ fn answered(error: &RedisError) -> bool {
 
 pub(in crate::dlock) fn problem_of(error: RedisError) -> LockProblem {
     match error.kind() {
-        ErrorKind::Parse | ErrorKind::UnexpectedReturnType => {
-            LockProblem::BadAnswer(error.to_string())
-        }
+        ErrorKind::Parse | ErrorKind::UnexpectedReturnType => bad_answer(&error),
         _ if answered(&error) => LockProblem::Refused(error.to_string()),
         _ => LockProblem::NoAnswer(error.to_string()),
     }
 }
 
+/// A parser's complaint has a line for each way in which it has tried.
+fn bad_answer(error: &RedisError) -> LockProblem {
+    let words = error.to_string();
+    let words: Vec<&str> = words.split_whitespace().collect();
+    LockProblem::BadAnswer(words.join(" "))
+}
+
 pub fn connect_problem_of(error: RedisError) -> LockProblem {
     match error.kind() {
-        ErrorKind::Parse | ErrorKind::UnexpectedReturnType => {
-            LockProblem::BadAnswer(error.to_string())
-        }
+        ErrorKind::Parse | ErrorKind::UnexpectedReturnType => bad_answer(&error),
         ErrorKind::AuthenticationFailed | ErrorKind::Server(ServerErrorKind::NoPerm) => {
             LockProblem::Refused(error.to_string())
         }

@@ -35,7 +35,8 @@ impl Check<'_> {
             return Some(Who::Worker);
         }
         let Some(facts) = self.facts else {
-            return Some(Who::Unasked);
+            // Whatever it was, it had a name.
+            return Name::new(name).is_ok().then_some(Who::Unasked);
         };
         match name {
             LEADER if facts.has_leader() => Some(Who::Leader),
