@@ -155,6 +155,9 @@ pub fn private_folder(path: &Path) -> io::Result<()> {
 pub fn is_private(path: &Path) -> io::Result<()> {
     let about = fs::symlink_metadata(path)?;
     let denied = |why| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
+    if about.is_symlink() {
+        return Err(not_ours(A_LINK));
+    }
     if !about.is_dir() {
         return Err(io::Error::from_raw_os_error(libc::ENOTDIR));
     }

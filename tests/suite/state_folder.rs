@@ -135,7 +135,7 @@ fn a_link_in_its_place_is_refused() {
     let (kept, elsewhere) = (Kept::new(), Kept::new());
     fs::remove_dir(kept.path("local")).expect("an empty folder");
     symlink(elsewhere.path("local"), kept.path("local")).expect("a link");
-    kept.is_refused("not a directory");
+    kept.is_refused("it is a link");
 }
 
 /// As with `sudo` without `-H`.
