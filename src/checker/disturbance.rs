@@ -140,20 +140,7 @@ mod tests {
     use crate::model::{FaultRow, FaultStage};
 
     fn row(fault: FaultKind, target: &str, stage: FaultStage, at_ns: u64) -> FaultRow {
-        FaultRow {
-            at_ns,
-            id: 1,
-            fault,
-            target: target.to_owned(),
-            alias: None,
-            stage,
-            detail: String::new(),
-            longer_than_ms: None,
-            for_ms: None,
-            clock: None,
-            by_ms: None,
-            ppm: None,
-        }
+        FaultRow::new(at_ns, 1, fault, target, stage)
     }
 
     #[test]

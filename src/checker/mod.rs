@@ -41,7 +41,9 @@ use crate::model::{
     Violation, ViolationKind,
 };
 use disturbance::Disturbances;
+use episodes::Episodes;
 use explain::Evidence;
+use holds::Holds;
 use names::Names;
 use positions::Positions;
 use servers::Servers;
@@ -50,6 +52,34 @@ use std::collections::BTreeSet;
 
 /// Says what happened in a case, without knowing what was expected of it.
 pub fn judge(record: &CaseRecord) -> Judgement {
+    read(record, judge_read)
+}
+
+/// A record as all that is said about it begins with: what is sound in it, and who held what.
+#[derive(Clone, Copy)]
+struct Read<'e, 'a> {
+    sound: &'e Sound<'a>,
+    names: &'e Names<'a>,
+    positions: &'e Positions<'e>,
+    episodes: &'e Episodes<'a>,
+    holds: &'e Holds<'a>,
+    disturbances: &'e Disturbances<'a>,
+    servers: &'e Servers<'e, 'a>,
+}
+
+impl<'e, 'a> Read<'e, 'a> {
+    fn evidence(&self) -> Evidence<'e, 'a> {
+        Evidence {
+            sound: self.sound,
+            holds: &self.holds.all,
+            positions: self.positions,
+            names: self.names,
+            servers: self.servers,
+        }
+    }
+}
+
+fn read<T>(record: &CaseRecord, tell: impl FnOnce(Read<'_, '_>) -> T) -> T {
     let sound = Sound::of(record);
     let names = Names::new(&sound.history, &record.log);
     let positions = Positions::of(&sound.log);
@@ -57,35 +87,57 @@ pub fn judge(record: &CaseRecord) -> Judgement {
     let holds = holds::of(&sound, &episodes);
     let disturbances = Disturbances::new(record, &episodes);
     let servers = Servers::of(&sound, &holds.all, &episodes, disturbances.of_servers());
-    let excuses = lock_rules::Excuses::of(record, &holds.all, &episodes, &servers, &disturbances);
+    tell(Read {
+        sound: &sound,
+        names: &names,
+        positions: &positions,
+        episodes: &episodes,
+        holds: &holds,
+        disturbances: &disturbances,
+        servers: &servers,
+    })
+}
+
+fn judge_read(read: Read<'_, '_>) -> Judgement {
+    let Read {
+        sound,
+        names,
+        positions,
+        episodes,
+        holds,
+        disturbances,
+        servers,
+    } = read;
+    let record = sound.record;
+    let excuses = lock_rules::Excuses::of(record, &holds.all, episodes, servers, disturbances);
     let case = lock_rules::Case {
         record,
-        holds: &holds,
-        episodes: &episodes,
-        servers: &servers,
-        disturbances: &disturbances,
+        holds,
+        episodes,
+        servers,
+        disturbances,
         excuses: &excuses,
     };
 
-    let mut doubts = completeness::doubts(&sound, &episodes);
+    let mut doubts = completeness::doubts(sound, episodes);
     let is_complete = doubts.is_empty() && sound.doubts.is_empty();
     doubts.extend(sound.doubts.iter().cloned());
-    doubts.extend(fault_doubts::doubts(record, &episodes));
+    doubts.extend(fault_doubts::doubts(record, episodes));
 
-    let mut violations = log_rules::violations(&sound, &names);
-    let acknowledged = acknowledged::judge(&sound, &positions, &names);
+    let mut violations = log_rules::violations(sound, names);
+    let acknowledged = acknowledged::judge(sound, positions, names);
     violations.extend(acknowledged.violations);
-    let fates = fates::of(&sound, &episodes);
+    let fates = fates::of(sound, episodes);
     violations.extend(fates.violations);
     let mut open_keys = acknowledged.cut_keys;
     open_keys.extend(&fates.late_keys);
-    violations.extend(final_value::violations(&sound, &open_keys));
-    violations.extend(content::violations(&sound, &positions, &names, is_complete));
-    violations.retain(|violation| !rests_on_an_odd_owner(violation, &sound, &positions));
+    violations.extend(final_value::violations(sound, &open_keys));
+    violations.extend(content::violations(sound, positions, names, is_complete));
+    violations.retain(|violation| !rests_on_an_odd_owner(violation, sound, positions));
     violations.sort_by_key(|violation| (violation.row, violation.kind));
     doubts.extend(acknowledged.doubts);
     doubts.extend(fates.doubts);
-    doubts.extend(metric::doubt(&sound));
+    doubts.extend(metric::doubt(sound));
 
     let breaks = lock_rules::breaks(&case);
     let (excused, broken): (Vec<_>, Vec<_>) = breaks.iter().partition(|it| it.excuse.is_some());
@@ -97,22 +149,15 @@ pub fn judge(record: &CaseRecord) -> Judgement {
     violations.extend(broken.into_iter().map(lock_rules::Break::violation));
 
     let overlaps = overlap::overlaps(&holds.all);
-    let mut tally = counts::tally(&sound, &holds.all, &servers, &overlaps, &names);
+    let mut tally = counts::tally(sound, &holds.all, servers, &overlaps, names);
     tally.counts.contended = lock_rules::contended(&case);
     tally.counts.excused = excused.len() as u64;
     let lacks = lacks(record);
-    let evidence = Evidence {
-        sound: &sound,
-        holds: &holds.all,
-        positions: &positions,
-        names: &names,
-        servers: &servers,
-    };
     Judgement {
-        stories: explain::stories(&evidence, &violations[..of_log], &breaks),
+        stories: explain::stories(&read.evidence(), &violations[..of_log], &breaks),
         promises: promises::states(&case, &breaks, tally.counts.contended, &lacks),
         lock_servers_seen: servers.saw_anything(),
-        measures: measures::of(&sound, &holds, &episodes),
+        measures: measures::of(sound, holds, episodes),
         counts: tally.counts,
         last_writers: tally.last_writers,
         violations,
@@ -134,21 +179,9 @@ pub fn stories_of_misses(
     if missed.is_empty() {
         return Vec::new();
     }
-    let sound = Sound::of(record);
-    let names = Names::new(&sound.history, &record.log);
-    let positions = Positions::of(&sound.log);
-    let episodes = episodes::of(&sound.faults);
-    let holds = holds::of(&sound, &episodes);
-    let disturbances = Disturbances::new(record, &episodes);
-    let servers = Servers::of(&sound, &holds.all, &episodes, disturbances.of_servers());
-    let evidence = Evidence {
-        sound: &sound,
-        holds: &holds.all,
-        positions: &positions,
-        names: &names,
-        servers: &servers,
-    };
-    explain::misses(&evidence, &holds, judgement, verdict, &missed)
+    read(record, |read| {
+        explain::misses(&read.evidence(), read.holds, judgement, verdict, &missed)
+    })
 }
 
 /// Whether a rule told holds apart by an owner that stands for two of them.

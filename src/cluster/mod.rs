@@ -63,6 +63,25 @@ pub struct NodeSpec {
     pub rights: Rights,
 }
 
+impl NodeSpec {
+    /// A process and nothing more: no ports, no names, no rights beyond the least.
+    pub fn new(name: Name, image: &str, command: Vec<String>) -> NodeSpec {
+        NodeSpec {
+            name,
+            image: image.to_owned(),
+            command,
+            environment: BTreeMap::new(),
+            addressed: Vec::new(),
+            ports: Vec::new(),
+            ready: None,
+            started: None,
+            after_others: false,
+            hosts: BTreeMap::new(),
+            rights: Rights::default(),
+        }
+    }
+}
+
 /// A process beside a node: it sees what the node sees, for a fault or its proof.
 #[derive(Clone, Debug)]
 pub struct Helper {

@@ -100,7 +100,7 @@ impl Book {
             clock: fault.clock(),
             by_ms: fault.by_ms(),
             ppm: fault.ppm(),
-            ..self.blank(kind, fault.target())
+            ..self.blank(kind, &fault.target())
         })
     }
 
@@ -108,25 +108,13 @@ impl Book {
     pub fn request_end(&self, kind: FaultKind, node: &Name, alias: Option<String>) -> FaultRow {
         self.requested(FaultRow {
             alias,
-            ..self.blank(kind, node.to_string())
+            ..self.blank(kind, node)
         })
     }
 
-    fn blank(&self, fault: FaultKind, target: String) -> FaultRow {
-        FaultRow {
-            at_ns: raw_monotonic_ns(),
-            id: self.last_id.fetch_add(1, Ordering::Relaxed) + 1,
-            fault,
-            target,
-            alias: None,
-            stage: FaultStage::Requested,
-            detail: String::new(),
-            longer_than_ms: None,
-            for_ms: None,
-            clock: None,
-            by_ms: None,
-            ppm: None,
-        }
+    fn blank(&self, fault: FaultKind, target: &str) -> FaultRow {
+        let id = self.last_id.fetch_add(1, Ordering::Relaxed) + 1;
+        FaultRow::new(raw_monotonic_ns(), id, fault, target, FaultStage::Requested)
     }
 
     fn requested(&self, row: FaultRow) -> FaultRow {

@@ -24,25 +24,12 @@ pub fn needs<'a>(fault: &Fault, services: &'a [NodeSpec], reach: &Reach) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::Rights;
     use crate::cluster::topology::Endpoint;
     use crate::model::{FaultKind, LinkEffect, LinkFault, LinkScope};
     use std::collections::BTreeMap;
 
     fn node(name: &str) -> NodeSpec {
-        NodeSpec {
-            name: name.into(),
-            image: String::new(),
-            command: Vec::new(),
-            environment: BTreeMap::new(),
-            addressed: Vec::new(),
-            ports: Vec::new(),
-            ready: None,
-            started: None,
-            after_others: false,
-            hosts: BTreeMap::new(),
-            rights: Rights::default(),
-        }
+        NodeSpec::new(name.into(), "", Vec::new())
     }
 
     fn reach() -> Reach {

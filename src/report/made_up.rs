@@ -73,18 +73,8 @@ pub fn excused(kind: ViolationKind, text: &str) -> Violation {
 
 pub fn fault(stage: FaultStage, target: &str) -> FaultRow {
     FaultRow {
-        at_ns: 1,
-        id: 1,
-        fault: FaultKind::Pause,
-        target: target.to_owned(),
-        alias: None,
-        stage,
         detail: target.to_owned(),
-        longer_than_ms: None,
-        for_ms: None,
-        clock: None,
-        by_ms: None,
-        ppm: None,
+        ..FaultRow::new(1, 1, FaultKind::Pause, target, stage)
     }
 }
 

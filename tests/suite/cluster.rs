@@ -9,7 +9,7 @@ mod process;
 
 use crate::support::named;
 use fencepost::cluster::topology::Port;
-use fencepost::cluster::{Cluster, Helper, NodeSpec, Rights, Shared};
+use fencepost::cluster::{Cluster, Helper, NodeSpec, Shared};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -23,19 +23,8 @@ const LONG: Duration = Duration::from_secs(10);
 
 /// A node that runs a script.
 fn script(name: &str, script: &str) -> NodeSpec {
-    NodeSpec {
-        name: named(name),
-        image: IMAGE.to_owned(),
-        command: ["sh", "-c", script].map(str::to_owned).into(),
-        environment: BTreeMap::new(),
-        addressed: Vec::new(),
-        ports: Vec::new(),
-        ready: None,
-        started: None,
-        after_others: false,
-        hosts: BTreeMap::new(),
-        rights: Rights::default(),
-    }
+    let command = ["sh", "-c", script].map(str::to_owned).into();
+    NodeSpec::new(named(name), IMAGE, command)
 }
 
 /// A Redis that says `Ready` and answers at its published port.

@@ -6,9 +6,8 @@ use super::engine::Engine;
 use super::images::ImageIds;
 use super::{DockerCluster, start_services};
 use crate::cluster::topology::Port;
-use crate::cluster::{Cluster, ClusterError, NodeSpec, OWN_IMAGE, Rights};
+use crate::cluster::{Cluster, ClusterError, NodeSpec, OWN_IMAGE};
 use crate::model::Name;
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -98,21 +97,15 @@ async fn ask(address: SocketAddr) -> std::io::Result<String> {
 /// A Toxiproxy of ours, which answers and does nothing else unasked.
 fn server() -> NodeSpec {
     let command = ["toxiproxy", "-host", "0.0.0.0", "-port", &PORT.to_string()];
+    let command = command.map(str::to_owned).to_vec();
+    let name = Name::new(SERVER).expect("a name");
     NodeSpec {
-        name: Name::new(SERVER).expect("a name"),
-        image: OWN_IMAGE.to_owned(),
-        command: command.map(str::to_owned).to_vec(),
-        environment: BTreeMap::new(),
-        addressed: Vec::new(),
         ports: vec![Port {
             host: 0,
             container: PORT,
         }],
         ready: Some("toxiproxy listening".to_owned()),
-        started: None,
-        after_others: false,
-        hosts: BTreeMap::new(),
-        rights: Rights::default(),
+        ..NodeSpec::new(name, OWN_IMAGE, command)
     }
 }
 

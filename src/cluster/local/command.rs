@@ -137,7 +137,6 @@ impl Here<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cluster::Rights;
 
     struct Told {
         ports: Ports,
@@ -171,20 +170,14 @@ mod tests {
             let environment = environment.iter();
             let environment =
                 environment.map(|(name, value)| (name.to_string(), value.to_string()));
+            let command = command.split(' ').map(str::to_owned).collect();
             let node = NodeSpec {
-                name: here.node.to_owned(),
-                image: String::new(),
-                command: command.split(' ').map(str::to_owned).collect(),
                 environment: environment.collect(),
                 addressed: ["FENCEPOST_ENDPOINTS", "FENCEPOST_RESOURCE", "EMPTY"]
                     .map(str::to_owned)
                     .into(),
-                ports: Vec::new(),
-                ready: None,
-                started: None,
-                after_others: false,
                 hosts: self.hosts.clone(),
-                rights: Rights::default(),
+                ..NodeSpec::new(here.node.to_owned(), "", command)
             };
             said_here(&node, &here).unwrap()
         }

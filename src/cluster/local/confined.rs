@@ -108,24 +108,15 @@ fn is_here(ip: IpAddr) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeMap;
 
     fn node(command: &[&str], environment: &[(&str, &str)]) -> NodeSpec {
         let environment = environment.iter();
+        let command = command.iter().map(|&word| word.to_owned()).collect();
         NodeSpec {
-            name: "n".into(),
-            image: String::new(),
-            command: command.iter().map(|&word| word.to_owned()).collect(),
             environment: environment
                 .map(|(name, value)| (name.to_string(), value.to_string()))
                 .collect(),
-            addressed: Vec::new(),
-            ports: Vec::new(),
-            ready: None,
-            started: None,
-            after_others: false,
-            hosts: BTreeMap::new(),
-            rights: Default::default(),
+            ..NodeSpec::new("n".into(), "", command)
         }
     }
 

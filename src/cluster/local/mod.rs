@@ -18,7 +18,7 @@ pub use runtime::LocalRuntime;
 
 use super::topology::Endpoint;
 use super::{
-    Cluster, ClusterError, Console, Helper, LastLines, NodeSpec, NodeState, Rights, Shared, Signal,
+    Cluster, ClusterError, Console, Helper, LastLines, NodeSpec, NodeState, Shared, Signal,
     ThreadState, Way, proc_stat,
 };
 use crate::model::Name;
@@ -270,19 +270,8 @@ impl Cluster for LocalCluster {
                 what: format!("start a helper beside {}", helper.beside),
             });
         }
-        let node = NodeSpec {
-            name: helper.name.clone(),
-            image: helper.image.clone(),
-            command: helper.command.clone(),
-            environment: BTreeMap::new(),
-            addressed: Vec::new(),
-            ports: Vec::new(),
-            ready: None,
-            started: None,
-            after_others: false,
-            hosts: BTreeMap::new(),
-            rights: Rights::default(),
-        };
+        let command = helper.command.clone();
+        let node = NodeSpec::new(helper.name.clone(), &helper.image, command);
         self.start_attached(&node).await
     }
 

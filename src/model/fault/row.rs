@@ -35,6 +35,24 @@ pub struct FaultRow {
 }
 
 impl FaultRow {
+    /// With nothing but what every row says.
+    pub fn new(at_ns: u64, id: u32, fault: FaultKind, target: &str, stage: FaultStage) -> FaultRow {
+        FaultRow {
+            at_ns,
+            id,
+            fault,
+            target: target.to_owned(),
+            alias: None,
+            stage,
+            detail: String::new(),
+            longer_than_ms: None,
+            for_ms: None,
+            clock: None,
+            by_ms: None,
+            ppm: None,
+        }
+    }
+
     /// The target by its name in the scenario, which is the same in every run.
     pub fn called(&self) -> &str {
         self.alias.as_deref().unwrap_or(&self.target)

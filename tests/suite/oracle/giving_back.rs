@@ -1,8 +1,8 @@
 //! The lock server's answers to those who hold a lock, or no longer want one.
 
 use super::defect::Defect;
-use super::lock_server::{Holder, LockAnswer, LockRequest};
-use super::truth::{Arrival, End, Grant};
+use super::lock_server::{LockAnswer, LockRequest};
+use super::truth::{Arrival, End};
 use super::world::World;
 use fencepost::model::{LockEventKind, ReleaseOutcome};
 
@@ -35,25 +35,8 @@ impl World {
 
     fn recreate(&mut self, service: usize, key: usize, worker: usize, owner: &str) {
         let token = self.truth.grant_of(owner).map_or(0, |grant| grant.token);
-        let server = &mut self.servers[service];
-        server.stamps += 1;
-        server.keys[key].holder = Some(Holder {
-            owner: owner.to_owned(),
-            worker,
-            token,
-            expires_ns: self.now + server.ahead_ns + self.settings.ttl_ns,
-            stamp: server.stamps,
-        });
         // To everybody but the truth it is the same hold.
-        self.truth.grants.push(Grant {
-            service,
-            key,
-            owner: owner.to_owned(),
-            token,
-            from_ns: self.now,
-            to_ns: u64::MAX,
-            end: End::None,
-        });
+        self.hold(service, key, worker, owner, token);
         self.await_expiry(service, key);
         let kind = [LockEventKind::Granted, LockEventKind::Renewed][self.random.usize(..2)];
         self.observe(service, key, kind, owner, token);

@@ -212,12 +212,17 @@ impl World {
         });
     }
 
-    fn grant(&mut self, service: usize, key: usize, worker: usize, owner: &str) -> u64 {
-        let token = self.next_token(service, key, owner);
+    /// From now on, for a TTL by the server's clock.
+    pub(super) fn hold(
+        &mut self,
+        service: usize,
+        key: usize,
+        worker: usize,
+        owner: &str,
+        token: u64,
+    ) {
         let server = &mut self.servers[service];
         server.stamps += 1;
-        let waiters = &mut server.keys[key].waiters;
-        waiters.retain(|(_, waiting)| waiting != owner);
         server.keys[key].holder = Some(Holder {
             owner: owner.to_owned(),
             worker,
@@ -234,6 +239,13 @@ impl World {
             to_ns: u64::MAX,
             end: End::None,
         });
+    }
+
+    fn grant(&mut self, service: usize, key: usize, worker: usize, owner: &str) -> u64 {
+        let token = self.next_token(service, key, owner);
+        let waiters = &mut self.servers[service].keys[key].waiters;
+        waiters.retain(|(_, waiting)| waiting != owner);
+        self.hold(service, key, worker, owner, token);
         let same = |arrival: &&mut Arrival| arrival.owner == owner;
         if let Some(arrival) = self.truth.arrivals.iter_mut().rev().find(same) {
             arrival.granted_ns = Some(self.now);

@@ -151,20 +151,8 @@ impl World {
     }
 
     fn row(&mut self, id: u32, fault: FaultKind, target: &str, stage: FaultStage, at_ns: u64) {
-        self.record.faults.push(FaultRow {
-            at_ns,
-            id,
-            fault,
-            target: target.to_owned(),
-            alias: None,
-            stage,
-            detail: String::new(),
-            longer_than_ms: None,
-            for_ms: None,
-            clock: None,
-            by_ms: None,
-            ppm: None,
-        });
+        let row = FaultRow::new(at_ns, id, fault, target, stage);
+        self.record.faults.push(row);
     }
 
     /// Asked for a moment ago, and seen a moment later; says when it is seen.

@@ -7,7 +7,7 @@ use fencepost::model::{
     FencingToken, KeyTemplate, LockEvent, LockEventKind, ReleaseOutcome, WaitPolicy,
 };
 use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -126,20 +126,23 @@ async fn an_observer_sees_the_strings_of_another_library() {
         command
     };
     let set = |owner: &str| ask(&["SET", &lock, owner, "PX", "60000"]);
-    for command in [
-        set("a"),
-        ask(&["PEXPIRE", &lock, "50000"]),
-        ask(&["UNLINK", &lock]),
+    // Each with how much is told by then: the observer has asked who it is.
+    for (command, rows) in [
+        (set("a"), 1),
+        (ask(&["PEXPIRE", &lock, "50000"]), 2),
+        (ask(&["UNLINK", &lock]), 3),
         // A key that no template of ours names.
-        ask(&["SET", &format!("my-locks:{key}:lock"), "x", "PX", "1000"]),
-        set("b"),
-        set("b"),
-        set("c"),
-        ask(&["PEXPIRE", &lock, "1"]),
+        (
+            ask(&["SET", &format!("my-locks:{key}:lock"), "x", "PX", "1000"]),
+            3,
+        ),
+        (set("b"), 4),
+        (set("b"), 5),
+        (set("c"), 6),
+        (ask(&["PEXPIRE", &lock, "1"]), 8),
     ] {
         command.exec_async(&mut redis).await.unwrap();
-        // Long enough for the observer to ask who it is.
-        sleep(Duration::from_millis(100)).await;
+        observer.has_told(&key, rows).await;
     }
     let rows = observer.stop(&key).await;
     assert!(rows.iter().all(|row| row.token.is_none()), "{rows:#?}");
@@ -173,9 +176,10 @@ async fn an_observer_sees_the_hashes_of_another_library() {
     let enter = "redis.call('hincrby', KEYS[1], ARGV[1], 1) redis.call('pexpire', KEYS[1], 60000)";
     let leave =
         "if redis.call('hincrby', KEYS[1], ARGV[1], -1) == 0 then redis.call('del', KEYS[1]) end";
-    for text in [enter, enter, leave, leave] {
+    // One of two holds that is left changes nothing.
+    for (text, rows) in [(enter, 1), (enter, 2), (leave, 2), (leave, 3)] {
         script(text).exec_async(&mut redis).await.unwrap();
-        sleep(Duration::from_millis(100)).await;
+        observer.has_told(&key, rows).await;
     }
     let rows = observer.stop(&key).await;
     assert_eq!(
@@ -215,7 +219,8 @@ async fn an_observer_without_a_server_says_so() {
 
 struct Observer {
     stop: CancellationToken,
-    rows: JoinHandle<Vec<LockEvent>>,
+    told: watch::Receiver<Vec<LockEvent>>,
+    observing: JoinHandle<()>,
 }
 
 impl Observer {
@@ -229,29 +234,40 @@ impl Observer {
         let (ready_tx, ready_rx) = oneshot::channel();
         let stop = CancellationToken::new();
         let asked_to_stop = stop.clone();
-        let rows = tokio::spawn(async move {
+        let (telling, told) = watch::channel(Vec::new());
+        let observing = tokio::spawn(async move {
             let address = redis_address();
             let keys = keys.as_ref();
             let observing = observe_redis(&address, "redis-1", keys, tx, ready_tx, asked_to_stop);
             let collecting = async {
-                let mut rows = Vec::new();
                 while let Some(row) = rx.recv().await {
-                    rows.push(row);
+                    telling.send_modify(|rows: &mut Vec<LockEvent>| rows.push(row));
                 }
-                rows
             };
-            let (observed, rows) = tokio::join!(observing, collecting);
+            let (observed, ()) = tokio::join!(observing, collecting);
             observed.unwrap();
-            rows
         });
         timeout(5 * SECOND, ready_rx).await.unwrap().unwrap();
-        Observer { stop, rows }
+        Observer {
+            stop,
+            told,
+            observing,
+        }
+    }
+
+    /// Returns when so many rows of a key have been told.
+    async fn has_told(&self, key: &str, rows: usize) {
+        let mut told = self.told.clone();
+        let enough = |all: &Vec<LockEvent>| all.iter().filter(|row| row.key == key).count() >= rows;
+        let waited = timeout(10 * SECOND, told.wait_for(enough)).await;
+        waited.expect("the observer tells it in time").unwrap();
     }
 
     /// The rows of one key: other tests use the same server.
     async fn stop(self, key: &str) -> Vec<LockEvent> {
         self.stop.cancel();
-        let rows = timeout(10 * SECOND, self.rows).await.unwrap().unwrap();
-        rows.into_iter().filter(|row| row.key == key).collect()
+        timeout(10 * SECOND, self.observing).await.unwrap().unwrap();
+        let rows = self.told.borrow();
+        rows.iter().filter(|row| row.key == key).cloned().collect()
     }
 }

@@ -123,18 +123,8 @@ mod tests {
 
     fn row(at_ns: u64, id: u32, fault: FaultKind, stage: FaultStage) -> FaultRow {
         FaultRow {
-            at_ns,
-            id,
-            fault,
-            target: "a".to_owned(),
-            alias: None,
-            stage,
             detail: format!("{stage:?}"),
-            longer_than_ms: None,
-            for_ms: None,
-            clock: None,
-            by_ms: None,
-            ppm: None,
+            ..FaultRow::new(at_ns, id, fault, "a", stage)
         }
     }
 
