@@ -8,9 +8,23 @@ default:
 run-scenario NAME *ARGS:
     cargo run --release -- run {{NAME}} {{ARGS}}
 
-# Every test, those with real containers included.
+# Every test, those with real containers included. `cargo nextest run` does the same, but for
+# the examples in the documentation: `cargo test --doc`.
 test:
     cargo test
+
+# The tests that need no Docker; the others fail without it.
+test-without-docker:
+    cargo test --workspace --lib --bins
+    cargo test --workspace --doc
+    cargo test --test suite -- bad_input bless corpus diff environment fuzzing hostile large_records \
+        oracle overview::the page::what schema::check screens shells tidy_house toxiproxy without_docker workflows yaml \
+        --skip _lock:: --skip local_runtime:: --skip nightly:: --skip recorded::
+
+# What `cargo test` shows as ignored because it takes minutes: the scenarios clock-drift and
+# long-work, and storm at its full size.
+test-slow:
+    cargo test --test suite -- --ignored library::scenarios::
 
 # Formatting and clippy, warnings as errors.
 lint:
@@ -34,11 +48,13 @@ nightly *ARGS:
 bless *ARGS:
     cargo run --release -- bless {{ARGS}}
 
-# The same verdict, again and again: 20 runs of every scenario, or N; then the judge
-# before ten million histories of the oracle, the locks with a million tokens and ten
-# thousand cancelled waits each, 500 runs that are ended at random moments, and ten million
-# hostile inputs.
-soak N="20": && soak-judge soak-locks kill-campaign soak-fuzz
+# What `cargo test` leaves out or does a little of: 20 runs of every scenario on Docker, or N (it
+# plays most of them on local processes, and clock-drift, long-work and storm not at all); then the judge before ten million histories
+# of the oracle (20 thousand there), the locks with a million tokens and ten thousand cancelled
+# waits each (2 thousand and one thousand), 500 runs that are ended at random moments (20),
+# ten million hostile inputs (8 thousand), and 100 thousand kills of the resource on a disk that
+# fails (150).
+soak N="20": && soak-judge soak-locks kill-campaign soak-fuzz soak-disk
     cargo run --release -- run --all --repeat {{N}}
 
 # The judge before ten million histories of the oracle, or N.
@@ -81,3 +97,8 @@ fuzz S="60":
 # Ten million mutations of the corpus, or N, with any compiler.
 soak-fuzz N="10000000":
     FENCEPOST_FUZZ_INPUTS={{N}} cargo test --release --test suite -- --nocapture fuzzing::
+
+# Kills of the resource on a model of a disk that fails: 100 thousand, or N; a fifth as many syncs
+# fail.
+soak-disk N="100000":
+    FENCEPOST_DISK_KILLS={{N}} cargo test --release --lib -- --nocapture resource::commit::campaign

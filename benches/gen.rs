@@ -9,6 +9,7 @@ mod support {
     pub mod docker;
     pub mod said;
     pub mod servers;
+    pub mod session;
 }
 
 use support::docker::docker_ok;

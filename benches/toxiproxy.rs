@@ -1,12 +1,12 @@
 //! What one connection through the Toxiproxy role costs while it has no toxic:
 //! `cargo bench --bench toxiproxy`, with `-- --quick` for a first look.
 
-use fencepost::toxiproxy::server::{LogLevel, Settings, open};
-use fencepost::toxiproxy::{NewProxy, ToxiproxyClient};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use tokio::io::copy_bidirectional;
+use toxiproxy_server::server::{LogLevel, Settings, open};
+use toxiproxy_server::{NewProxy, ToxiproxyClient};
 
 const BLOCK: usize = 128 << 10;
 const PING: [u8; 64] = [7; 64];

@@ -1,26 +1,19 @@
 //! fencepost proves with real containers whether a distributed lock is safe.
 //!
 //! The lock is a hint; the resource enforces mutual exclusion, with a fencing
-//! token that it refuses to see run backwards. The rooms, in reading order:
+//! token that it refuses to see run backwards. The lock library (`fencing-lock`),
+//! the judge (`fencepost-judge`), the proxies (`toxiproxy-server`) and the skewing of
+//! clocks (`vdso-clock`) are crates of their own. The rooms here, in reading order:
 
-/// What is recorded and what is said about it.
+/// Plain data: what is asked for, what is recorded, what is said about it.
 pub mod model;
 
-/// Files that somebody else may have made, and files that are ours alone.
-pub mod files;
-
-/// Reading from somebody who may never stop sending.
-mod bounded;
-
-/// How every listener serves HTTP.
-mod serve;
-
-/// Time that no fault touches.
+/// Time that no fault touches, and what is done to the clocks of a process.
 pub mod clock;
 
-/// The parts under test: lock library, protected resource, worker.
-pub mod dlock;
+/// The parts under test: lock services, protected resource, worker.
 pub mod resource;
+pub mod services;
 pub mod worker;
 
 /// A great many of them at once.
@@ -32,11 +25,9 @@ pub mod yaml;
 
 /// Where it happens, and what goes wrong there.
 pub mod cluster;
-pub mod fault;
-pub mod toxiproxy;
+pub mod faults;
 
 /// From start to verdict.
-pub mod checker;
 pub mod report;
 pub mod run;
 

@@ -4,8 +4,8 @@ mod heap;
 mod rows;
 mod target;
 
-use fencepost::checker::judge;
 use fencepost::model::{CaseRecord, Judgement, Log, LogRow, Row};
+use fencepost_judge::checker::judge;
 use heap::Heap;
 use nix::time::{ClockId, clock_gettime};
 use std::hint::black_box;

@@ -7,7 +7,7 @@ use crate::peers::{EtcdLockApi, EtcdPuts, Ours};
 use crate::targets::{Bound, Targets};
 use crate::uncontended::candidate;
 use crate::{Arguments, Trouble, servers};
-use fencepost::model::Backend;
+use fencepost::services::Backend;
 use servers::Server;
 use std::time::Duration;
 use tokio::task::block_in_place;

@@ -6,7 +6,7 @@ use crate::peers::{BareRedis, Ours, Peer, Rslock};
 use crate::targets::{Bound, Targets};
 use crate::uncontended::candidate;
 use crate::{Arguments, Trouble, servers};
-use fencepost::model::Backend;
+use fencepost::services::Backend;
 use servers::Server;
 use tokio::task::block_in_place;
 

@@ -7,7 +7,8 @@ use crate::order::Order;
 use crate::peers::{Ours, Peer, Ring, Rslock};
 use crate::targets::{Bound, Targets};
 use crate::{Arguments, Trouble, servers};
-use fencepost::model::{Backend, WaitPolicy};
+use fencepost::model::WaitPolicy;
+use fencepost::services::Backend;
 use std::time::Duration;
 
 const ROUNDS: usize = 3;

@@ -10,6 +10,7 @@ mod support {
     pub mod docker;
     pub mod said;
     pub mod servers;
+    pub mod session;
 }
 
 pub use support::docker::docker_ok;

@@ -5,7 +5,8 @@ use crate::blocks::{Candidate, print, take_turns};
 use crate::peers::{BareRedis, Ours, Peer, Rslock};
 use crate::targets::{Bound, Targets};
 use crate::{Arguments, Trouble, servers};
-use fencepost::model::{Backend, WaitPolicy};
+use fencepost::model::WaitPolicy;
+use fencepost::services::Backend;
 
 const ROUNDS: usize = 40;
 

@@ -11,7 +11,7 @@ pub use over_a_wire::{resource_http, resp, toxiproxy_http, worker_lines};
 pub use record::{FILES as RECORD_FILES, record};
 
 use fencepost::cluster::Topology;
-use fencepost::report::{diff, recorded};
+use fencepost::report::{diff, document};
 use fencepost::scenario::{Scenario, Settings, Surroundings};
 use std::path::Path;
 
@@ -66,7 +66,7 @@ fn has_places(complaints: &str, file: &str) {
 
 /// A `result.json` that came from elsewhere.
 pub fn result(input: &[u8]) {
-    let Ok(result) = recorded::read(input) else {
+    let Ok(result) = document::read(input) else {
         return;
     };
     for case in result.stable.cases.keys() {

@@ -1,11 +1,12 @@
 //! What comes over a connection: real servers and clients of ours on loopback, and
 //! somebody who says anything.
 
-use fencepost::dlock::{self, LockClient, LockMetrics, LockSettings};
-use fencepost::model::{Backend, Fence, LockOptions};
-use fencepost::toxiproxy::server::LogLevel;
+use fencepost::model::Fence;
+use fencepost::resource;
+use fencepost::services;
+use fencepost::services::{Backend, LockOptions};
 use fencepost::worker::{WorkerTask, run_with};
-use fencepost::{resource, toxiproxy};
+use fencing_lock::{self, LockClient, LockMetrics, LockSettings};
 use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::OnceLock;
@@ -16,6 +17,8 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::{self, Runtime};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
+use toxiproxy_server as toxiproxy;
+use toxiproxy_server::server::LogLevel;
 
 /// Nobody who is alive takes this long, on the busiest machine.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -168,7 +171,7 @@ pub fn resp(input: &[u8]) {
             backend: Backend::Redis,
             ..LockOptions::default()
         };
-        let backend = dlock::open(&options, &[address.to_string()]).expect("a backend");
+        let backend = services::open(&options, &[address.to_string()], None).expect("a backend");
         let settings = LockSettings {
             ttl: Duration::from_secs(2),
             seed: 1,

@@ -1,6 +1,7 @@
 //! The folder of a run, in one input: `=== history.jsonl` begins a file.
 
-use fencepost::report::{json, junit};
+use fencepost::report::document::ResultDocument;
+use fencepost::report::junit;
 use fencepost::run::{judge_run, write_page};
 use fencepost::scenario::{Scenario, Settings, Surroundings};
 use std::fs;
@@ -52,7 +53,7 @@ fn judge(input: &[u8], folder: &Path, scenario: &Scenario) {
     let Ok(run) = judge_run(scenario, None, folder) else {
         return;
     };
-    json::result(&run);
+    ResultDocument::of(&run);
     junit::document(&[junit::suite(&run)]);
     let page = write_page(&run, scenario, None).expect("a page");
     let length = fs::metadata(page).expect("a page").len();

@@ -1,24 +1,16 @@
-//! `bless`: a run that somebody has looked at becomes what later ones are compared with.
+//! `bless`: makes a reviewed run the baseline that later runs are compared with.
 
 use super::diff::Side;
-use super::exit::{Exit, Failure};
-use super::format::{Printed, document};
-use super::home::Home;
-use super::output;
 use super::overview::BASELINE;
-use super::recorded::{read_result, read_result_bytes};
-use crate::files::{Aside, FOR_ALL};
-use crate::model::{Name, Outcome};
+use super::recorded::read_result_bytes;
+use super::*;
 use crate::report::diff::{DEFAULT_RATIO, compare};
-use crate::report::recorded::{Recorded, Stable};
+use crate::report::document::{ResultDocument, StablePart};
 use crate::run::{RESULT, make_folder_in, write_failed};
 use crate::scenario::{LibraryError, Scenario, Settings};
-use clap::Args;
-use serde::Serialize;
-use serde_json::json;
+use bounded_io::files::{Aside, FOR_ALL};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::{Path, PathBuf};
 
 /// Take reviewed runs as the baseline that later ones are compared with
 ///
@@ -27,46 +19,40 @@ use std::path::{Path, PathBuf};
 /// kept in git. All of them are blessed, or none.
 ///
 /// Exit codes: 0 blessed, 1 refused because one is not as expected, 2 refused because one is
-/// inconclusive, partial, or no result.
+/// inconclusive, partial, or not a result.
 #[derive(Args)]
 pub struct Bless {
-    /// What somebody has looked at
+    /// Runs that somebody has reviewed
     #[arg(value_name = "RUN", default_value = "latest")]
     runs: Vec<String>,
-    /// Also a run that is not as expected, was run with --set or a defect, or whose scenario has been
-    /// changed since. A partial one is refused all the same
-    #[arg(long)]
-    even_so: bool,
-    /// The folder that names are looked up in, and whose baseline/ is written [default: results/]
+    /// Bless also a run that is not as expected, ran with --set or a defect, or whose scenario has
+    /// changed since. A partial one is still refused
+    #[arg(long, alias = "even-so")]
+    force: bool,
+    /// Look names up in DIR, and write its baseline/ [default: results/]
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
     #[command(flatten)]
-    pub printed: Printed,
+    pub printed: OutputFormat,
 }
 
 /// A result that may become the baseline of its scenario.
 struct Candidate {
     scenario: Name,
-    /// The file itself: `latest` may lead elsewhere by now.
+    /// The path of the file itself: `latest` may point to another run by now.
     file: PathBuf,
-    result: Recorded,
-    /// What was looked at is what is copied.
+    result: ResultDocument,
+    /// The bytes that were checked, so that exactly these are copied.
     bytes: Vec<u8>,
 }
 
-/// One that has become it.
+/// A result that has become the baseline of its scenario.
 #[derive(Serialize)]
-struct Blessed {
+struct NewBaseline {
     scenario: Name,
     result: PathBuf,
-    /// How it differs from the baseline before it, where there was one.
+    /// How it differs from the previous baseline, if there was one.
     replaced: Option<String>,
-}
-
-/// Why one may not, and what the command ends with then.
-struct Refusal {
-    exit: Exit,
-    reason: String,
 }
 
 impl Bless {
@@ -76,29 +62,23 @@ impl Bless {
         for (file, is_named) in self.files(&results)? {
             match self.candidate(home, &file) {
                 Ok(Some(candidate)) => candidates.push(candidate),
-                // `contend` and `keyspace` leave such runs, which nobody asked about.
+                // `contend` and `keyspace` leave such runs, and the user did not ask for them.
                 Ok(None) if !is_named => {
                     let file = file.display();
                     output::complain(format_args!("left out: {file} is of no scenario here"));
                 }
-                Ok(None) => refusals.push(Refusal {
-                    exit: Exit::Usage,
-                    reason: format!("{}: it is of no scenario here", file.display()),
-                }),
+                Ok(None) => refusals.push(Failure::usage(format!(
+                    "{}: it is of no scenario here",
+                    file.display()
+                ))),
                 Err(refusal) => refusals.push(refusal),
             }
         }
         refusals.extend(twice(&candidates));
-        if let Some(worst) = refusals
-            .iter()
-            .map(|refusal| refusal.exit)
-            .min_by_key(|exit| *exit as u8)
-        {
-            let reasons = refusals
-                .iter()
-                .map(|refusal| format!("  {}", refusal.reason));
-            let reasons: Vec<String> = reasons.collect();
-            let message = format!("nothing was blessed:\n{}", reasons.join("\n"));
+        let exits = refusals.iter().map(|refusal| refusal.exit);
+        if let Some(worst) = exits.min_by_key(|exit| *exit as u8) {
+            let reasons = refusals.iter().map(|it| format!("\n  {}", it));
+            let message = format!("nothing was blessed:{}", reasons.collect::<String>());
             return Err(Failure::new(worst, message));
         }
         if candidates.is_empty() {
@@ -107,19 +87,14 @@ impl Bless {
             ));
         }
         let blessed = bless(&candidates, &results)?;
-        if self.printed.is_json() {
-            document(&json!({ "blessed": blessed }))?;
-            return Ok(Exit::AsExpected);
-        }
-        for one in &blessed {
-            output::line(one)?;
-        }
-        let shown = results.join(BASELINE);
-        output::line(format_args!("{} is to be committed", shown.display()))?;
-        Ok(Exit::AsExpected)
+        let lines = blessed.iter().map(|one| format!("{one}\n"));
+        let baseline = results.join(BASELINE);
+        let last = format!("{} is to be committed\n", baseline.display());
+        let text: String = lines.chain([last]).collect();
+        self.printed.show(&json!({ "blessed": blessed }), text)
     }
 
-    /// Each with whether it was named by itself.
+    /// Returns each file with whether the user named it individually.
     fn files(&self, results: &Path) -> Result<Vec<(PathBuf, bool)>, Failure> {
         let mut files = Vec::new();
         for run in &self.runs {
@@ -133,16 +108,13 @@ impl Bless {
         Ok(files)
     }
 
-    /// `None` where no scenario of the library is called so.
-    fn candidate(&self, home: &Home, file: &Path) -> Result<Option<Candidate>, Refusal> {
+    /// Returns `None` if the library has no scenario of that name.
+    fn candidate(&self, home: &Home, file: &Path) -> Result<Option<Candidate>, Failure> {
         let refuse = |exit: Exit, reason: String| {
             let reason = format!("{}: {reason}", file.display());
-            Err(Refusal { exit, reason })
+            Err(Failure::new(exit, reason))
         };
-        let unreadable = |reason: String| Refusal {
-            exit: Exit::Inconclusive,
-            reason,
-        };
+        let unreadable = |reason: String| Failure::new(Exit::Inconclusive, reason);
         let folder = file.parent().filter(|it| *it != Path::new(""));
         let folder = folder.unwrap_or(Path::new(".")).canonicalize();
         let folder = folder
@@ -162,15 +134,15 @@ impl Bless {
             .map(Name::as_str)
             .collect();
         if !missing.is_empty() {
-            let missing = missing.into_iter().collect::<Vec<_>>().join(", ");
+            let missing = joined(missing, ", ");
             return refuse(
                 Exit::Inconclusive,
                 format!("it is partial, without {missing}: run it whole"),
             );
         }
-        let objection = objection(stable, &scenario).filter(|_| !self.even_so);
+        let objection = objection(stable, &scenario).filter(|_| !self.force);
         match objection {
-            Some((exit, objection)) => refuse(exit, format!("{objection}; --even-so takes it")),
+            Some((exit, objection)) => refuse(exit, format!("{objection}; --force takes it")),
             None => Ok(Some(Candidate {
                 scenario: scenario.name,
                 file: own,
@@ -181,8 +153,8 @@ impl Bless {
     }
 }
 
-/// What speaks against a whole run.
-fn objection(stable: &Stable, scenario: &Scenario) -> Option<(Exit, String)> {
+/// Returns a reason not to bless a complete run, if there is one.
+fn objection(stable: &StablePart, scenario: &Scenario) -> Option<(Exit, String)> {
     if stable.verdict != Outcome::AsExpected {
         return Some((stable.verdict.into(), format!("it is {}", stable.verdict)));
     }
@@ -201,7 +173,8 @@ fn objection(stable: &Stable, scenario: &Scenario) -> Option<(Exit, String)> {
     is_older.then(|| (Exit::Inconclusive, words.to_owned()))
 }
 
-/// The library's scenario of that name; its name cannot lead out of the folder.
+/// Returns the library's scenario of that name. The name must be one of the library's, so it
+/// cannot lead out of the folder.
 fn own_scenario(home: &Home, name: &Name) -> Result<Option<Scenario>, Failure> {
     let library = home.library();
     if !library.names()?.iter().any(|known| known == name) {
@@ -214,8 +187,8 @@ fn own_scenario(home: &Home, name: &Name) -> Result<Option<Scenario>, Failure> {
     }
 }
 
-/// Two runs of one scenario: only one can be its baseline.
-fn twice(candidates: &[Candidate]) -> Vec<Refusal> {
+/// Returns a refusal for each scenario with several runs: only one can be its baseline.
+fn twice(candidates: &[Candidate]) -> Vec<Failure> {
     let mut files: BTreeMap<&str, Vec<&Path>> = BTreeMap::new();
     for candidate in candidates {
         files
@@ -225,26 +198,20 @@ fn twice(candidates: &[Candidate]) -> Vec<Refusal> {
     }
     let several = files.into_iter().filter(|(_, files)| files.len() > 1);
     let refusals = several.map(|(scenario, files)| {
-        let files: Vec<String> = files
-            .iter()
-            .map(|file| file.display().to_string())
-            .collect();
-        Refusal {
-            exit: Exit::Usage,
-            reason: format!("there are several runs of {scenario}: {}", files.join(", ")),
-        }
+        let files = joined(files.iter().map(|file| file.display()), ", ");
+        Failure::usage(format!("there are several runs of {scenario}: {files}"))
     });
     refusals.collect()
 }
 
-/// All are written before the first takes its place: what cannot be written changes nothing.
-fn bless(candidates: &[Candidate], results: &Path) -> Result<Vec<Blessed>, Failure> {
+/// Writes all files before it moves the first into place, so that a failed write changes nothing.
+fn bless(candidates: &[Candidate], results: &Path) -> Result<Vec<NewBaseline>, Failure> {
     let baseline = make_folder_in(results, BASELINE)?;
     let (mut blessed, mut written) = (Vec::new(), Vec::new());
     for candidate in candidates {
         let folder = make_folder_in(&baseline, &candidate.scenario)?;
         let place = folder.join(RESULT);
-        blessed.push(Blessed {
+        blessed.push(NewBaseline {
             scenario: candidate.scenario.clone(),
             result: candidate.file.clone(),
             replaced: candidate.replaces(&place),
@@ -259,7 +226,7 @@ fn bless(candidates: &[Candidate], results: &Path) -> Result<Vec<Blessed>, Failu
 }
 
 impl Candidate {
-    /// How it differs from what is there, where anything is.
+    /// Describes how it differs from the current baseline, if there is one.
     fn replaces(&self, baseline: &Path) -> Option<String> {
         let is_there = baseline.symlink_metadata().is_ok();
         is_there.then(|| {
@@ -273,7 +240,7 @@ impl Candidate {
     }
 }
 
-impl fmt::Display for Blessed {
+impl fmt::Display for NewBaseline {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {} ", self.scenario, self.result.display())?;
         match &self.replaced {

@@ -1,128 +1,90 @@
-use super::exit::{Exit, Failure};
-use super::format::{Printed, document};
-use super::output;
-use super::progress::look;
-use super::recorded::{JudgedAgain, judge_again};
-use crate::model::Outcome;
+use super::recorded::{RejudgedRun, judge_again};
+use super::*;
 use crate::report::differing::differing;
-use crate::report::{json, terminal};
+use crate::report::document::{ResultDocument, StablePart};
 use crate::run::RESULT;
-use clap::Args;
-use serde_json::json;
-use std::path::PathBuf;
 
 #[derive(Args)]
 pub struct Check {
     /// The folder of a run, such as results/pause-gt-ttl/latest
     run: PathBuf,
-    /// Show all that there is to say, however long
+    /// Show everything, however long
     #[arg(long)]
     all: bool,
     #[command(flatten)]
-    pub printed: Printed,
+    pub printed: OutputFormat,
 }
 
-/// Fields that differ, in one remark.
+/// The number of differing fields that a remark names.
 const PLACES_NAMED: usize = 3;
 
-/// How a judgement compares with what the run itself had come to.
-enum Beside {
-    Same,
-    Differs {
-        /// What the run itself had come to.
-        verdict: Outcome,
-        /// The fields that are not the same.
-        places: Vec<String>,
-    },
-    /// The run was killed; why there is nothing to compare with.
-    EndedEarly {
-        name: &'static str,
-        words: String,
-    },
+/// How a new judgement compares with the recorded one.
+struct RecordedComparison {
+    name: &'static str,
+    /// The fields that differ.
+    places: Vec<String>,
+    words: String,
 }
 
 impl Check {
     pub fn execute(self) -> Result<Exit, Failure> {
         let judged = judge_again(&self.run)?;
-        let beside = Beside::of(&judged);
-        match self.printed.is_json() {
-            true => document(&json!({
+        let beside = RecordedComparison::of(&judged, self.all);
+        if self.printed.is_json() {
+            document(&json!({
                 "folder": self.run,
-                "recorded": beside.name(),
-                "differing": beside.places(),
-                "stable": json::stable(&judged.run),
-            }))?,
-            false => {
-                let look = look(self.all);
-                let lost = judged.lost_evidence().unwrap_or_default();
-                let below = [lost, beside.words(self.all)];
-                let below: String = below
-                    .iter()
-                    .map(|words| terminal::remark(words, &look))
-                    .collect();
-                output::screen(terminal::screen_above(&below, &judged.run, &look))?;
-            }
+                "recorded": beside.name,
+                "differing": beside.places,
+                "stable": StablePart::of(&judged.run),
+            }))?
+        } else {
+            let look = look(self.all);
+            let lost = judged.lost_evidence().unwrap_or_default();
+            let below = [lost, beside.words];
+            let below: String = below
+                .iter()
+                .map(|words| terminal::remark(words, &look))
+                .collect();
+            output::screen(terminal::screen_above(&below, &judged.run, &look))?;
         }
         Ok(judged.run.verdict().into())
     }
 }
 
-impl Beside {
-    fn of(judged: &JudgedAgain) -> Beside {
+impl RecordedComparison {
+    /// Names only the first of many fields, unless all are wanted.
+    fn of(judged: &RejudgedRun, all: bool) -> RecordedComparison {
         let recorded = judged.recorded.as_ref();
-        if let Some(words) = judged.ended_early() {
-            let name = match recorded {
-                Some(_) => "unfinished",
-                None => "none",
-            };
-            return Beside::EndedEarly { name, words };
-        }
-        let stable = json::stable(&judged.run);
-        let Some(recorded) = recorded else {
-            return Beside::Same;
-        };
-        let places = differing(&stable, &recorded.whole["stable"]);
-        match places.is_empty() {
-            true => Beside::Same,
-            false => Beside::Differs {
-                verdict: recorded.stable.verdict,
-                places,
-            },
-        }
-    }
-
-    fn places(&self) -> &[String] {
-        match self {
-            Beside::Differs { places, .. } => places,
-            _ => &[],
-        }
-    }
-
-    fn name(&self) -> &'static str {
-        match self {
-            Beside::Same => "same",
-            Beside::Differs { .. } => "differs",
-            Beside::EndedEarly { name, .. } => name,
-        }
-    }
-
-    /// Of many fields only the first, unless all are wanted.
-    fn words(&self, all: bool) -> String {
-        match self {
-            Beside::Same => format!("the same as recorded in {RESULT}"),
-            Beside::Differs { verdict, places } => {
-                let named = if all { places.len() } else { PLACES_NAMED };
-                let more = match places.len().saturating_sub(named) {
-                    0 => String::new(),
-                    more => format!(" and {more} more, which --all names"),
-                };
-                let named: Vec<&str> = places.iter().take(named).map(String::as_str).collect();
-                let named = named.join(", ");
-                format!(
-                    "this differs from what {RESULT} says: {verdict} (not the same: {named}{more})"
-                )
+        let (name, places, words) = match (judged.ended_early(), recorded) {
+            (Some(words), Some(_)) => ("unfinished", Vec::new(), words),
+            (Some(words), None) => ("none", Vec::new(), words),
+            (None, _) => {
+                let ours = json!(StablePart::of(&judged.run));
+                let differing = |it: &ResultDocument| differing(&ours, &json!(it.stable));
+                let places = recorded.map(differing).unwrap_or_default();
+                match recorded.filter(|_| !places.is_empty()) {
+                    None => ("same", places, format!("the same as recorded in {RESULT}")),
+                    Some(recorded) => {
+                        let words = differing_words(recorded.stable.verdict, &places, all);
+                        ("differs", places, words)
+                    }
+                }
             }
-            Beside::EndedEarly { words, .. } => words.clone(),
+        };
+        RecordedComparison {
+            name,
+            places,
+            words,
         }
     }
+}
+
+fn differing_words(verdict: Outcome, places: &[String], all: bool) -> String {
+    let named = if all { places.len() } else { PLACES_NAMED };
+    let more = match places.len().saturating_sub(named) {
+        0 => String::new(),
+        more => format!(" and {more} more, which --all names"),
+    };
+    let named = places[..places.len().min(named)].join(", ");
+    format!("this differs from what {RESULT} says: {verdict} (not the same: {named}{more})")
 }

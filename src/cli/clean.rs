@@ -1,14 +1,8 @@
-use super::exit::{Exit, Failure};
-use super::format::{Printed, document};
-use super::output;
-use super::runtime::{Chosen, docker_there, local, with_docker};
-use super::state::State;
+use super::runtime::{OpenRuntime, docker_there, local, with_docker};
+use super::*;
 use crate::cluster::docker::{Engine, images};
 use crate::cluster::{ClusterError, Leftovers};
-use crate::fault::journal::{Healed, heal_leftovers};
-use clap::Args;
-use serde::Serialize;
-use serde_json::json;
+use crate::faults::journal::{Healed, heal_leftovers};
 
 #[derive(Args)]
 pub struct Clean {
@@ -16,19 +10,19 @@ pub struct Clean {
     #[arg(long)]
     images: bool,
     #[command(flatten)]
-    pub printed: Printed,
+    pub printed: OutputFormat,
 }
 
 impl Clean {
     pub async fn execute(self) -> Result<Exit, Failure> {
-        let mut cleaned = Cleaned {
+        let mut cleaned = CleanReport {
             silent: self.printed.is_json(),
-            ..Cleaned::default()
+            ..CleanReport::default()
         };
         let state = State::open()?;
-        // What is local needs no Docker to be removed.
+        // Local leftovers can be removed without Docker.
         cleaned.add(local(&state)?).await?;
-        // What was done is told in any case, also where the rest cannot be done.
+        // Report what was done even if the rest fails.
         let trouble = self.in_docker(&state, &mut cleaned).await.err();
         let trouble = trouble.or_else(|| cleaned.left_behind());
         if cleaned.silent {
@@ -49,7 +43,7 @@ impl Clean {
         trouble.map_or(Ok(Exit::AsExpected), Err)
     }
 
-    async fn in_docker(&self, state: &State, cleaned: &mut Cleaned) -> Result<(), Failure> {
+    async fn in_docker(&self, state: &State, cleaned: &mut CleanReport) -> Result<(), Failure> {
         match docker_there(state).await {
             Err(error @ ClusterError::Unreachable { .. }) if !self.expects_docker(state) => {
                 cleaned.docker = Some(error.to_string());
@@ -64,41 +58,42 @@ impl Clean {
         Ok(())
     }
 
-    /// Where no run ever used Docker, there is nothing of ours in it.
+    /// Returns whether Docker must be looked at. If no run ever used it, nothing of ours is in it.
     fn expects_docker(&self, state: &State) -> bool {
         self.images || state.journals().is_dir()
     }
 }
 
-/// What was done, told as it is done or at the end.
+/// The work that was done, reported while it is done or at the end.
 #[derive(Default, Serialize)]
-struct Cleaned {
+struct CleanReport {
     #[serde(skip)]
     silent: bool,
     healed: Vec<String>,
     removed: Vec<String>,
-    /// What is left, and why.
+    /// The reasons why something is left.
     stuck: Vec<String>,
-    /// Why Docker was not looked at, where it need not be.
+    /// The reason why Docker was not looked at, where that was not necessary.
     #[serde(skip_serializing_if = "Option::is_none")]
     docker: Option<String>,
 }
 
-impl Cleaned {
-    async fn add(&mut self, chosen: Chosen) -> Result<(), Failure> {
+impl CleanReport {
+    async fn add(&mut self, chosen: OpenRuntime) -> Result<(), Failure> {
         self.heal(&chosen).await?;
         let swept = chosen.runtime.sweep(Leftovers::OfDeadRunsAndKept).await?;
         self.stuck(swept.stuck);
         self.removed(swept.removed)?;
-        // What could not be healed may have been removed, and then it owes nothing.
+        // A container that could not be healed may have been removed; then nothing has to be
+        // healed any more.
         let unhealed = self.heal(&chosen).await?;
         self.stuck(unhealed);
         Ok(())
     }
 
-    /// Returns why some could not be healed.
-    async fn heal(&mut self, chosen: &Chosen) -> Result<Vec<String>, Failure> {
-        let Chosen { runtime, journals } = chosen;
+    /// Returns why some faults could not be healed.
+    async fn heal(&mut self, chosen: &OpenRuntime) -> Result<Vec<String>, Failure> {
+        let OpenRuntime { runtime, journals } = chosen;
         let Healed { healed, unhealed } = heal_leftovers(journals, runtime.as_ref()).await;
         for words in healed.iter().filter(|_| !self.silent) {
             output::line(words)?;

@@ -1,7 +1,4 @@
-use super::exit::{Exit, Failure};
-use super::home::Home;
-use super::output;
-use crate::model::Name;
+use super::*;
 use clap::builder::PossibleValuesParser;
 use clap::{Args, Command};
 use clap_complete::{Shell, generate};
@@ -22,7 +19,7 @@ pub struct Completions {
 impl Completions {
     pub fn execute(self, program: Command, home: Option<Home>) -> Result<Exit, Failure> {
         let names = home.and_then(|home| home.library().names().ok());
-        // A file may be called whatever, and the shell runs what it is given.
+        // A file can have any name, and the shell executes the script.
         let names = names.into_iter().flatten().flat_map(Name::new);
         let mut program = with_scenarios(program, &names.collect::<Vec<_>>());
         let name = program.get_name().to_owned();
@@ -33,7 +30,7 @@ impl Completions {
     }
 }
 
-/// The commands that take scenarios know which there are.
+/// Adds the names of the scenarios to the commands that take scenarios.
 fn with_scenarios(program: Command, names: &[Name]) -> Command {
     if names.is_empty() {
         return program;

@@ -1,77 +1,73 @@
-use super::exit::{Exit, Failure};
-use super::format::Printed;
-use super::load::{self, Servers, Written, scalar};
-use crate::model::{Backend, LockServers, WaitPolicy, without_password};
+use super::load::{self, ServerAddresses, WrittenScenario, scalar};
+use super::*;
 use crate::resource::ResourceClient;
 use crate::run::LocalRequest;
-use clap::Args;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use crate::services::Backend;
 
 const RESOURCE_DEADLINE: Duration = Duration::from_secs(5);
 
-/// Contenders for a lock at servers that are there already
+/// Let contenders compete for a lock at servers that already run
 ///
 /// Every hold is written to the resource with its token, so the load is judged like any run. The
 /// results have a scenario that does the same in containers, with the same seed:
 /// fencepost run RESULTS/scenario.yml --seed N
 ///
-/// What stays behind: the fence counters of its keys in a Redis, which have to outlive their locks.
+/// The fence counters of its keys stay in a Redis: they have to outlive their locks.
 #[derive(Args)]
 pub struct Contend {
     #[command(flatten)]
-    servers: Servers,
-    /// Which locks, a case each [default: redis for one --redis, redlock for several, etcd for --etcd]
+    servers: ServerAddresses,
+    /// Locks to use, a case each [default: redis for one --redis, redlock for several, etcd for --etcd]
     #[arg(long, value_delimiter = ',', value_name = "BACKEND")]
     backend: Vec<String>,
-    /// How to wait for a lock on one Redis, a case each: spin, notify, queue [default: spin]
+    /// Ways to wait for a lock on one Redis, a case each: spin, notify, queue [default: spin]
     #[arg(long, value_delimiter = ',', value_name = "POLICY")]
     wait: Vec<String>,
-    /// How long a grant lives
+    /// Lifetime of a grant
     #[arg(long, default_value = "5s", value_name = "DURATION")]
     ttl: String,
-    /// How long a holder works before it writes; 100ms..900ms is drawn by the seed
+    /// Time that a holder works before it writes; 100ms..900ms is drawn by the seed
     #[arg(long, default_value = "0ms", value_name = "DURATION")]
     work: String,
-    /// How many want the lock at the same time, a step for each number
+    /// Number of contenders at the same time, a step for each number
     #[arg(long, value_delimiter = ',', default_value = "50", value_name = "N,…")]
     contenders: Vec<String>,
-    /// How many keys they want; 1 is one hot key
+    /// Number of keys that they want; 1 is one hot key
     #[arg(long, default_value = "1", value_name = "N")]
     keys: String,
-    /// Arrivals a second, all contenders together [default: one for each of them]
+    /// Arrivals per second, all contenders together [default: one for each of them]
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     rate: Option<String>,
-    /// Everybody asks again as soon as they are done, instead of arrivals at a rate
+    /// Let contenders ask again as soon as they are done, instead of arriving at a rate
     #[arg(long)]
     closed: bool,
-    /// How many arrivals may wait for a contender [default: 10000]
+    /// Number of arrivals that may wait for a contender [default: 10000]
     #[arg(long, value_name = "N")]
     backlog: Option<String>,
-    /// How many clients the contenders are spread over, each with connections of its own [default: 12]
+    /// Number of clients that the contenders are spread over, each with connections of its own [default: 12]
     #[arg(long, value_name = "N")]
     clients: Option<String>,
-    /// How long anybody waits for the lock [default: 10s]
+    /// Time that a contender waits for the lock [default: 10s]
     #[arg(long, value_name = "DURATION")]
     timeout: Option<String>,
-    /// How long each step lasts
+    /// Duration of each step
     #[arg(long, default_value = "20s", value_name = "DURATION")]
     duration: String,
-    /// Whether the resource compares tokens; with off, violations are told and not held against anybody
+    /// Whether the resource compares tokens; with off, violations are reported and expected
     #[arg(long, default_value = "on", value_name = "on|off")]
     fence: String,
-    /// Seeds every random choice
+    /// Seed every random choice
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// A resource that is running and has no writes yet; --fence has to say what it was started with
-    /// [default: one of its own for each case]
+    /// Running resource that has no writes yet; --fence has to be what it was started with
+    /// [default: a new one for each case]
     #[arg(long, value_name = "URL")]
     resource: Option<String>,
-    /// Where results go [default: results/]
+    /// Write results to DIR [default: results/]
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
     #[command(flatten)]
-    pub printed: Printed,
+    pub printed: OutputFormat,
 }
 
 impl Contend {
@@ -91,15 +87,15 @@ impl Contend {
         let request = LocalRequest {
             scenario: &scenario,
             results: load::results(self.results, home)?,
-            servers: self.servers.into(),
+            servers: self.servers,
             resource: self.resource,
             seed: self.seed,
         };
         load::run(&request, &self.printed).await
     }
 
-    /// Every lock that is asked for. Where none is left, one stands for them, so that
-    /// the other options are looked at all the same.
+    /// Returns every lock that is asked for. If none is valid, it returns one as a placeholder,
+    /// so that the other options are still checked.
     fn cases(&self, mistakes: &mut Vec<String>) -> Vec<(Backend, Option<WaitPolicy>)> {
         let backends = self.backends(mistakes);
         let waits = words::<WaitPolicy>("--wait", &self.wait, mistakes);
@@ -123,7 +119,7 @@ impl Contend {
     }
 
     fn backends(&self, mistakes: &mut Vec<String>) -> Vec<Backend> {
-        let Servers { redis, etcd } = &self.servers;
+        let ServerAddresses { redis, etcd } = &self.servers;
         if redis.is_empty() && etcd.is_empty() {
             mistakes
                 .push("name the lock servers with --redis HOST:PORT or --etcd HOST:PORT".into());
@@ -143,43 +139,43 @@ impl Contend {
         };
         for backend in &backends {
             let servers = backend.servers();
-            let needs = match servers {
-                LockServers::OneRedis if redis.len() != 1 => "one --redis",
-                LockServers::RedisNodes if redis.len() < 3 => "three --redis or more",
-                LockServers::Etcd if etcd.is_empty() => "--etcd",
-                _ => continue,
-            };
-            mistakes.push(format!("{asked_by}: `{backend}` needs {servers}: {needs}"));
+            let option = format!("--{}", servers.program.name);
+            let given = self.servers.of(servers).len();
+            if given < servers.at_least || servers.at_most.is_some_and(|most| given > most) {
+                let needs = match (servers.at_least, servers.at_most) {
+                    (1, None) => option,
+                    (1, Some(_)) => format!("one {option}"),
+                    _ => format!("three {option} or more"),
+                };
+                mistakes.push(format!("{asked_by}: `{backend}` needs {servers}: {needs}"));
+            }
         }
         backends
     }
 
-    fn written(&self, cases: &[(Backend, Option<WaitPolicy>)]) -> Written {
+    fn written(&self, cases: &[(Backend, Option<WaitPolicy>)]) -> WrittenScenario {
         let about = "Contenders want a lock at servers that were there already, and write with its token. \
                      With a fence nothing is violated, however long they wait and whoever overtakes whom.";
-        let mut written = Written::new("contend", about);
+        let mut written = WrittenScenario::new("contend", about);
         written.line("lock:");
-        written.from("--ttl", format!("  ttl: {}", scalar(&self.ttl)));
-        written.from(
-            "--duration",
-            format!("duration: {}", scalar(&self.duration)),
-        );
+        written.field("--ttl", "  ttl", &self.ttl);
+        written.field("--duration", "duration", &self.duration);
         written.line("contend:");
         let contenders: Vec<String> = self.contenders.iter().map(|n| scalar(n)).collect();
         written.from(
             "--contenders",
             format!("  contenders: [{}]", contenders.join(", ")),
         );
-        written.from("--keys", format!("  keys: {}", scalar(&self.keys)));
-        written.from("--work", format!("  work: {}", scalar(&self.work)));
+        written.field("--keys", "  keys", &self.keys);
+        written.field("--work", "  work", &self.work);
         if self.closed {
             written.from("--closed", "  model: closed");
         }
-        written.maybe("--rate", "  rate", self.rate.as_ref());
-        written.maybe("--backlog", "  backlog", self.backlog.as_ref());
-        written.maybe("--clients", "  clients", self.clients.as_ref());
-        written.maybe("--timeout", "  timeout", self.timeout.as_ref());
-        written.from("--fence", format!("fence: {}", scalar(&self.fence)));
+        written.field("--rate", "  rate", &self.rate);
+        written.field("--backlog", "  backlog", &self.backlog);
+        written.field("--clients", "  clients", &self.clients);
+        written.field("--timeout", "  timeout", &self.timeout);
+        written.field("--fence", "fence", &self.fence);
         written.line(match self.fence.as_str() {
             "off" => "expect: { accepted_writes: 1.. }",
             _ => "expect: { violations: 0, rightful_rejections: 0, accepted_writes: 1.. }",
@@ -199,16 +195,12 @@ impl Contend {
     }
 }
 
-/// What has such servers in containers.
+/// Returns the topology that has such servers in containers.
 pub fn topology(backend: Backend) -> &'static str {
-    match backend.servers() {
-        LockServers::OneRedis => "redis",
-        LockServers::RedisNodes => "redlock",
-        LockServers::Etcd => "etcd",
-    }
+    backend.servers().topology
 }
 
-/// Those that are words, each once; what is none is a mistake.
+/// Parses the words and drops duplicates; an unknown word is a mistake.
 fn words<T>(option: &str, given: &[String], mistakes: &mut Vec<String>) -> Vec<T>
 where
     T: std::str::FromStr<Err = String> + PartialEq,
@@ -224,7 +216,8 @@ where
     known
 }
 
-/// The judge looks at the whole log, so it has to be that of this load.
+/// Refuses a resource that has writes: the judge reads the whole log, so every row has to be of
+/// this load.
 async fn must_be_fresh(url: &str) -> Result<(), Failure> {
     let client = ResourceClient::new(url, RESOURCE_DEADLINE);
     let url = without_password(url);

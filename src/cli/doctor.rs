@@ -1,28 +1,22 @@
-use super::exit::{Exit, Failure};
-use super::format::{Printed, document};
-use super::home::Home;
-use super::output;
 use super::runtime::in_ci;
-use super::state::State;
+use super::*;
 use crate::cluster::docker::{Engine, images};
 use crate::cluster::local::programs::Program;
 use crate::cluster::{ClusterError, Image, Topology, find_program};
-use serde::Serialize;
-use serde_json::json;
 
-/// One thing that a run needs or likes, and how it is here.
+/// Something that a run needs or can use, and its state on this machine.
 #[derive(Serialize)]
 #[serde(tag = "state", content = "what", rename_all = "snake_case")]
 enum Finding {
     Good(String),
-    /// A run mends it by itself.
+    /// The next run fixes it by itself.
     Later(String),
-    /// Nice to have.
+    /// It is optional.
     Hint(String),
     Missing(String),
 }
 
-pub async fn execute(home: Result<Home, Failure>, printed: Printed) -> Result<Exit, Failure> {
+pub async fn execute(home: Result<Home, Failure>, printed: OutputFormat) -> Result<Exit, Failure> {
     let mut findings = vec![platform(), state_folder()];
     let mut servers = Vec::new();
     for program in Program::SERVERS {
@@ -51,28 +45,23 @@ pub async fn execute(home: Result<Home, Failure>, printed: Printed) -> Result<Ex
     findings.push(bootstrap());
     findings.extend(servers);
     findings.push(just());
-    match printed.is_json() {
-        true => document(&json!({ "findings": findings }))?,
-        false => print(&findings)?,
-    }
+    let text: String = findings.iter().map(Finding::line).collect();
+    printed.show(&json!({ "findings": findings }), text)?;
     let is_missing = |finding: &Finding| matches!(finding, Finding::Missing(_));
-    Ok(match findings.iter().any(is_missing) {
-        true => Exit::Unavailable,
-        false => Exit::AsExpected,
-    })
+    let all_good = !findings.iter().any(is_missing);
+    Ok(Exit::expected_if(all_good, Exit::Unavailable))
 }
 
-fn print(findings: &[Finding]) -> Result<(), Failure> {
-    for finding in findings {
-        let (mark, text) = match finding {
+impl Finding {
+    fn line(&self) -> String {
+        let (mark, text) = match self {
             Finding::Good(text) => ("ok      ", text),
             Finding::Later(text) => ("later   ", text),
             Finding::Hint(text) => ("hint    ", text),
             Finding::Missing(text) => ("MISSING ", text),
         };
-        output::line(format_args!("{mark}{}", text.replace('\n', "\n        ")))?;
+        format!("{mark}{}\n", text.replace('\n', "\n        "))
     }
-    Ok(())
 }
 
 fn platform() -> Finding {
@@ -114,13 +103,13 @@ async fn images(
     images: impl IntoIterator<Item = &Image>,
 ) -> Result<Finding, Failure> {
     let missing = images::missing(engine, images).await?;
-    let missing: Vec<&str> = missing.iter().map(String::as_str).collect();
-    Ok(match missing.is_empty() {
-        true => Finding::Good(what),
-        false => Finding::Later(format!(
+    Ok(if missing.is_empty() {
+        Finding::Good(what)
+    } else {
+        Finding::Later(format!(
             "{what}: {} (made by the next run that needs it, or now: fencepost images)",
-            missing.join(", ")
-        )),
+            joined(missing, ", ")
+        ))
     })
 }
 
@@ -136,7 +125,7 @@ fn bootstrap() -> Finding {
     }
 }
 
-/// A run without containers needs it, and no other.
+/// Looks for a program that only runs without containers need.
 async fn for_local_runs(program: Program) -> Finding {
     match program.find().await {
         Ok(found) => Finding::Good(format!(

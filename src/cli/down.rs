@@ -1,12 +1,6 @@
-use super::exit::{Exit, Failure};
-use super::format::{Printed, document};
-use super::state::State;
-use super::{output, playground};
+use super::*;
 use crate::cluster::ClusterError;
 use crate::cluster::docker::{Engine, sweep};
-use crate::model::Name;
-use clap::Args;
-use serde_json::json;
 
 /// Remove what `fencepost up` started, with all that it stored
 #[derive(Args)]
@@ -15,7 +9,7 @@ pub struct Down {
     #[arg(value_name = "TOPOLOGY")]
     topologies: Vec<String>,
     #[command(flatten)]
-    pub printed: Printed,
+    pub printed: OutputFormat,
 }
 
 impl Down {
@@ -32,25 +26,19 @@ impl Down {
             let removed = sweep::remove_run(&engine, &playground::run_of(topology)).await;
             removed.map_err(|error| explained(error, topology))?;
         }
-        if self.printed.is_json() {
-            document(&json!({ "removed": standing }))?;
-            return Ok(Exit::AsExpected);
+        let removed = standing.iter().map(|name| format!("{name} is down\n"));
+        let was_down = |name: &&String| !standing.iter().any(|known| known == *name);
+        let others = self.topologies.iter().filter(was_down);
+        let others = others.map(|name| format!("{name} was not up\n"));
+        let mut text: String = removed.chain(others).collect();
+        if text.is_empty() {
+            text.push_str("nothing was up\n");
         }
-        for topology in &standing {
-            output::line(format_args!("{topology} is down"))?;
-        }
-        let asked = self.topologies.iter();
-        for topology in asked.filter(|name| !standing.iter().any(|known| known == *name)) {
-            output::line(format_args!("{topology} was not up"))?;
-        }
-        if standing.is_empty() && self.topologies.is_empty() {
-            output::line("nothing was up")?;
-        }
-        Ok(Exit::AsExpected)
+        self.printed.show(&json!({ "removed": standing }), text)
     }
 }
 
-/// Others may have joined its network, as compose/monitoring does.
+/// Explains that other containers may have joined the network, as compose/monitoring does.
 fn explained(error: ClusterError, topology: &Name) -> Failure {
     match error {
         ClusterError::StuckNetwork { .. } => Failure::harness(format!(

@@ -1,17 +1,17 @@
-//! The exit codes of the contract, and which failure is which.
+//! The exit codes of the command line, and the exit code of each failure.
 
+use super::*;
 use crate::clock::SkewError;
 use crate::cluster::{ClusterError, TopologyError};
 use crate::load::LoadError;
-use crate::model::Outcome;
 use crate::run::{FolderError, RunError};
 use crate::scenario::LibraryError;
 use crate::yaml::{Complaint, InvalidFile};
-use serde_json::{Value, json};
 use std::fmt;
 use std::process::ExitCode;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::FromRepr)]
+#[repr(i64)]
 pub enum Exit {
     AsExpected = 0,
     NotAsExpected = 1,
@@ -23,18 +23,13 @@ pub enum Exit {
 }
 
 impl Exit {
-    /// What another run of this program meant.
-    pub fn of_code(code: i64) -> Option<Exit> {
-        let all = [
-            Exit::AsExpected,
-            Exit::NotAsExpected,
-            Exit::Inconclusive,
-            Exit::Usage,
-            Exit::Unavailable,
-            Exit::Harness,
-            Exit::Interrupted,
-        ];
-        all.into_iter().find(|exit| *exit as i64 == code)
+    /// Returns the exit code of a command that checks many things.
+    pub fn expected_if(all_good: bool, otherwise: Exit) -> Exit {
+        if all_good {
+            Exit::AsExpected
+        } else {
+            otherwise
+        }
     }
 }
 
@@ -54,12 +49,12 @@ impl From<Outcome> for Exit {
     }
 }
 
-/// Why a command ended without a verdict: a message and an exit code.
+/// The reason why a command ended without a verdict: a message and an exit code.
 #[derive(Debug)]
 pub struct Failure {
     pub exit: Exit,
     message: String,
-    /// What is wrong with a file, with its places.
+    /// The problems of a file, with their positions.
     problems: Vec<Complaint>,
 }
 
@@ -72,7 +67,7 @@ impl Failure {
         }
     }
 
-    /// As a program reads it.
+    /// Returns the failure as a JSON document for programs.
     pub fn document(&self) -> Value {
         let mut document = json!({ "error": self.message, "exit_code": self.exit as u8 });
         if !self.problems.is_empty() {
@@ -144,7 +139,7 @@ impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Failure {
         let exit = match &error {
             LoadError::Usage(_) => Exit::Usage,
-            // The server could not do more, whatever the reason.
+            // The server could not do more, for whatever reason.
             LoadError::Unreachable { .. } | LoadError::CutShort(_) => Exit::Unavailable,
         };
         Failure::new(exit, error)

@@ -1,9 +1,8 @@
-use super::exit::Failure;
+use super::*;
 use crate::cluster::topology::{self, Service, Topology, TopologyError};
-use crate::model::Link;
+use crate::run::RunOptions;
 use crate::scenario::{Library, Surroundings, TopologyFacts, WorkerFacts};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 /// The folder that scenarios and topologies are read from.
 pub struct Home {
@@ -11,7 +10,8 @@ pub struct Home {
 }
 
 impl Home {
-    /// The given folder, else the nearest one upwards that has both.
+    /// Returns the given folder, or else the nearest folder upwards that has scenarios/ and
+    /// compose/.
     pub fn find(given: Option<&Path>) -> Result<Home, Failure> {
         let is_home =
             |folder: &Path| folder.join("scenarios").is_dir() && folder.join("compose").is_dir();
@@ -44,6 +44,12 @@ impl Home {
         self.shown("results")
     }
 
+    /// Returns the folder for the results of runs with these options.
+    pub fn results_of(&self, options: &RunOptions) -> PathBuf {
+        let given = options.results.clone();
+        given.unwrap_or_else(|| self.results())
+    }
+
     pub fn compose(&self) -> PathBuf {
         self.shown("compose")
     }
@@ -52,7 +58,7 @@ impl Home {
         Topology::load_all(&self.compose())
     }
 
-    /// The service that every proxy between nodes is started from.
+    /// Loads the service that every proxy between nodes is started from.
     pub fn toxiproxy(&self) -> Result<Service, TopologyError> {
         topology::load_service(&self.shown("toxiproxy").join("server.yml"), "toxiproxy")
     }
@@ -72,17 +78,19 @@ impl Home {
         &self.folder
     }
 
-    /// A path inside, relative where that is shorter to read.
+    /// Returns a path inside, relative if this is the current folder, because that is shorter
+    /// to read.
     fn shown(&self, name: &str) -> PathBuf {
         let here = std::env::current_dir().unwrap_or_default();
-        match self.folder == here {
-            true => PathBuf::from(name),
-            false => self.folder.join(name),
+        if self.folder == here {
+            PathBuf::from(name)
+        } else {
+            self.folder.join(name)
         }
     }
 }
 
-/// What scenarios may know of a topology.
+/// Returns the facts about a topology that scenarios are checked against.
 fn facts(topology: &Topology) -> TopologyFacts {
     let names = |templates: bool| {
         let services = topology.services.iter();
@@ -90,10 +98,9 @@ fn facts(topology: &Topology) -> TopologyFacts {
         services.map(|(name, _)| name.to_string()).collect()
     };
     let links = topology.links().flat_map(|(from, reached)| {
-        reached.iter().map(|server| Link {
-            from: from.clone(),
-            to: server.node.clone(),
-        })
+        reached
+            .iter()
+            .map(|server| Link::new(from.clone(), server.node.clone()))
     });
     let workers = topology.workers.iter().map(|worker| {
         let reached = topology.reached_by(worker).into_iter();

@@ -1,14 +1,8 @@
-use super::exit::{Exit, Failure};
-use super::format::{Printed, document};
-use super::home::Home;
-use super::state::State;
-use super::{interrupt, output, progress};
+use super::*;
 use crate::cluster::docker::{Engine, images};
 use crate::cluster::{Image, Topology};
-use crate::run::RunError;
-use serde_json::json;
 
-pub async fn execute(home: Home, printed: Printed) -> Result<Exit, Failure> {
+pub async fn execute(home: Home, printed: OutputFormat) -> Result<Exit, Failure> {
     let topologies = home.topologies()?;
     let proxy = home.toxiproxy()?.image;
     let filters: Vec<Image> = topologies.values().map(Topology::packet_filter).collect();
@@ -19,16 +13,7 @@ pub async fn execute(home: Home, printed: Printed) -> Result<Exit, Failure> {
     let lock = State::open()?.images_lock();
     let engine = Engine::connect().await?;
     let made = images::ensure(&engine, images, &lock, &progress);
-    let ids = tokio::select! {
-        () = interrupt.cancelled() => return Err(RunError::Interrupted.into()),
-        ids = made => ids?,
-    };
-    if printed.is_json() {
-        document(&json!({ "images": ids }))?;
-        return Ok(Exit::AsExpected);
-    }
-    for (name, id) in ids {
-        output::line(format_args!("{name}  {id}"))?;
-    }
-    Ok(Exit::AsExpected)
+    let ids = interrupt::or(&interrupt, made).await?;
+    let lines = ids.iter().map(|(name, id)| format!("{name}  {id}\n"));
+    printed.show(&json!({ "images": ids }), lines.collect::<String>())
 }

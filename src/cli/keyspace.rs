@@ -1,13 +1,10 @@
 use super::contend::topology;
-use super::exit::{Exit, Failure};
-use super::format::Printed;
-use super::load::{self, Servers, Written, scalar};
-use crate::model::Backend;
+use super::load::{self, ServerAddresses, WrittenScenario};
+use super::*;
 use crate::run::LocalRequest;
-use clap::Args;
-use std::path::{Path, PathBuf};
+use crate::services::Backend;
 
-/// A great many short-lived locks at servers that are there already, and what they leave behind
+/// Measure what a great many short-lived locks leave behind at servers that already run
 ///
 /// Of a Redis: memory and expiry over time. Of an etcd: leases, revisions and the size of its
 /// database; at the end the whole history of that etcd is compacted, whoever wrote it, and every
@@ -15,39 +12,39 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 pub struct Keyspace {
     #[command(flatten)]
-    servers: Servers,
-    /// How many locks, such as 10M
+    servers: ServerAddresses,
+    /// Number of locks, such as 10M
     #[arg(long, default_value = "1M", value_name = "N")]
     keys: String,
-    /// How long each of them lives
+    /// Lifetime of each lock
     #[arg(long, default_value = "60s", value_name = "DURATION")]
     ttl: String,
-    /// A fence counter beside each lock, which lives for so long
+    /// Keep a fence counter beside each lock for DURATION
     #[arg(long, value_name = "DURATION")]
     counters: Option<String>,
-    /// Redis: active-expire-effort, 1 to 10; it is put back at the end
+    /// Redis: set active-expire-effort, 1 to 10; it is restored at the end
     #[arg(long, value_name = "N")]
     effort: Option<String>,
     /// Redis: once every lock is dead, touch every key with a SCAN
     #[arg(long)]
     scan: bool,
-    /// Watch for so long after the last key was made [default: until nothing dead is left]
+    /// Watch for DURATION after the last key was made [default: until nothing dead is left]
     #[arg(long, value_name = "DURATION")]
     watch: Option<String>,
-    /// Seeds every random choice
+    /// Seed every random choice
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Where results go [default: results/]
+    /// Write results to DIR [default: results/]
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
     #[command(flatten)]
-    pub printed: Printed,
+    pub printed: OutputFormat,
 }
 
 impl Keyspace {
     pub async fn execute(self, home: Option<&Path>) -> Result<Exit, Failure> {
         let mut mistakes = load::mistakes_in_addresses(&self.servers);
-        let Servers { redis, etcd } = &self.servers;
+        let ServerAddresses { redis, etcd } = &self.servers;
         let backend = match (redis.len(), etcd.is_empty()) {
             (0, false) => Backend::Etcd,
             (1, true) => Backend::Redis,
@@ -69,29 +66,29 @@ impl Keyspace {
         let request = LocalRequest {
             scenario: &scenario,
             results: load::results(self.results, home)?,
-            servers: self.servers.into(),
+            servers: self.servers,
             resource: None,
             seed: self.seed,
         };
         load::run(&request, &self.printed).await
     }
 
-    fn written(&self, backend: Backend) -> Written {
+    fn written(&self, backend: Backend) -> WrittenScenario {
         let about = "A great many locks live for a short while at a server that was there already. \
                      What they cost it, and for how long after their end, is measured.";
-        let mut written = Written::new("keyspace", about);
+        let mut written = WrittenScenario::new("keyspace", about);
         written.line(format!("topology: {}", topology(backend)));
         written.line("lock:");
         written.line(format!("  backend: {backend}"));
-        written.from("--ttl", format!("  ttl: {}", scalar(&self.ttl)));
+        written.field("--ttl", "  ttl", &self.ttl);
         written.line("keyspace:");
-        written.from("--keys", format!("  keys: {}", scalar(&self.keys)));
-        written.maybe("--counters", "  counters", self.counters.as_ref());
-        written.maybe("--effort", "  effort", self.effort.as_ref());
+        written.field("--keys", "  keys", &self.keys);
+        written.field("--counters", "  counters", &self.counters);
+        written.field("--effort", "  effort", &self.effort);
         if self.scan {
             written.from("--scan", "  scan: true");
         }
-        written.maybe("--watch", "  watch", self.watch.as_ref());
+        written.field("--watch", "  watch", &self.watch);
         written.line("cases:");
         written.line(format!("  {backend}: {{}}"));
         written

@@ -1,22 +1,17 @@
-use super::exit::{Exit, Failure};
-use super::format::{Printed, document};
-use super::home::Home;
-use super::output;
+use super::*;
 use crate::scenario::{Scenario, Settings, page};
-use clap::Args;
-use serde_json::{Value, json};
 
 #[derive(Args)]
 pub struct List {
-    /// As the page docs/scenarios.md
+    /// Print the page docs/scenarios.md
     #[arg(long, conflicts_with = "format")]
     markdown: bool,
     #[command(flatten)]
-    pub printed: Printed,
+    pub printed: OutputFormat,
 }
 
 impl List {
-    /// Each scenario with its hypothesis; one that is invalid is named, not hidden.
+    /// Prints each scenario with its hypothesis. An invalid scenario is named, not hidden.
     pub fn execute(self, home: &Home) -> Result<Exit, Failure> {
         let (library, around) = (home.library(), home.surroundings()?);
         let none = Settings::default();
@@ -30,17 +25,14 @@ impl List {
         let all: Vec<Result<Scenario, Failure>> =
             all.map(|one| one.map_err(Failure::from)).collect();
         let all = || names.iter().zip(&all);
-        match self.printed.is_json() {
-            true => {
-                let all: Vec<Value> = all().map(|(name, one)| told(name, one)).collect();
-                document(&json!({ "scenarios": all }))?;
-            }
-            false => all().try_for_each(|(name, one)| print(name, one))?,
+        if self.printed.is_json() {
+            let all: Vec<Value> = all().map(|(name, one)| told(name, one)).collect();
+            document(&json!({ "scenarios": all }))?;
+        } else {
+            all().try_for_each(|(name, one)| print(name, one))?
         }
-        Ok(match all().all(|(_, one)| one.is_ok()) {
-            true => Exit::AsExpected,
-            false => Exit::Usage,
-        })
+        let all_good = all().all(|(_, one)| one.is_ok());
+        Ok(Exit::expected_if(all_good, Exit::Usage))
     }
 }
 

@@ -1,7 +1,6 @@
 //! The manual page: every command and its options, from the same source as `--help`.
 
-use super::exit::{Exit, Failure};
-use super::output;
+use super::*;
 use clap::Command;
 use clap_mangen::Man;
 use std::io::{self, Write};
@@ -27,16 +26,19 @@ fn page(program: Command) -> io::Result<Vec<u8>> {
     Ok(page)
 }
 
-/// With other characters by their numbers: not every troff reads UTF-8.
+/// Replaces non-ASCII characters by their numbers: not every troff reads UTF-8.
 fn plain(page: &str) -> String {
-    let plain = page.chars().map(|c| match c.is_ascii() {
-        true => c.to_string(),
-        false => format!("\\[u{:04X}]", u32::from(c)),
+    let plain = page.chars().map(|c| {
+        if c.is_ascii() {
+            c.to_string()
+        } else {
+            format!("\\[u{:04X}]", u32::from(c))
+        }
     });
     plain.collect()
 }
 
-/// A command as a section of the page, and those below it.
+/// Writes a command, and then the commands below it, as sections of the page.
 fn section(page: &mut Vec<u8>, above: &str, command: &Command) -> io::Result<()> {
     if command.is_hide_set() {
         return Ok(());
@@ -55,7 +57,7 @@ fn section(page: &mut Vec<u8>, above: &str, command: &Command) -> io::Result<()>
     Ok(())
 }
 
-/// Sections of a page of their own become parts of one. What a command does needs no title.
+/// Turns the sections of a separate page into subsections. The description needs no title.
 fn below_a_section(roff: &str) -> Vec<u8> {
     let lines = roff.lines().filter(|line| *line != ".SH DESCRIPTION");
     let lines = lines.map(|line| match line.strip_prefix(".SH ") {

@@ -1,6 +1,5 @@
 //! The command line: arguments in, an exit code out. One file per command.
 
-mod batch;
 mod bless;
 mod check;
 mod clean;
@@ -31,6 +30,7 @@ mod recorded;
 mod report;
 mod resource;
 mod run;
+mod runs;
 mod runs_document;
 mod runtime;
 mod schema;
@@ -40,24 +40,31 @@ mod up;
 mod validate;
 mod worker;
 
-use clap::error::ErrorKind;
-use clap::{CommandFactory, Parser, Subcommand};
+use crate::model::*;
+use crate::report::{shown, terminal};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use exit::{Exit, Failure};
+use format::{Format, OutputFormat, document};
 use home::Home;
-use std::future::Future;
-use std::path::PathBuf;
+use progress::look;
+use recorded::read_result;
+use serde::Serialize;
+use serde_json::{Value, json};
+use state::State;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
-/// Proves with real containers whether a distributed lock is safe.
+/// Prove with real containers whether a distributed lock is safe.
 ///
 /// Exit codes: 0 as expected, 1 not as expected, 2 inconclusive, 64 wrong usage
-/// or invalid scenario, 69 Docker or a needed program is not there or this
+/// or invalid scenario, 69 Docker or a needed program is missing or this
 /// machine cannot do it, 70 the harness itself failed or left something behind,
 /// 130 interrupted.
 #[derive(Parser)]
 #[command(name = "fencepost", version, disable_help_subcommand = true)]
 struct Arguments {
-    /// The folder with scenarios/ and compose/ [default: this one or the nearest above it]
+    /// Read scenarios/ and compose/ from DIR [default: this folder or the nearest above it]
     #[arg(long, global = true, env = "FENCEPOST_HOME", value_name = "DIR")]
     home: Option<PathBuf>,
     #[command(subcommand)]
@@ -67,13 +74,13 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Run),
-    /// Show the scenarios there are
+    /// List the scenarios
     List(list::List),
     /// Show what a run would do, step by step, without doing it
     Plan(plan::Plan),
     /// Check scenario and compose files, all errors at once, without Docker
     Validate(validate::Validate),
-    /// Print the JSON Schema of a scenario file, for editors, or that of a result
+    /// Print the JSON Schema of a scenario file, for editors, or of a result
     Schema(schema::Schema),
     /// Judge a recorded run again, without Docker
     Check(check::Check),
@@ -84,91 +91,74 @@ enum Command {
     Nightly(nightly::Nightly),
     Bless(bless::Bless),
     /// Build or fetch the images that the topologies need
-    Images(format::Printed),
-    /// Say what is missing on this machine, and the command that mends it
-    Doctor(format::Printed),
-    /// Remove everything that earlier runs left behind or kept, and what is up
+    Images(OutputFormat),
+    /// Report what is missing on this machine, and the command that fixes it
+    Doctor(OutputFormat),
+    /// Remove everything that earlier runs left behind or kept, and the topologies that are up
     Clean(clean::Clean),
     Up(up::Up),
     Down(down::Down),
     /// Skew the clocks of one running process or container, and of nothing else
     Clock(clock::Clock),
-    /// Fill a Redis with a great many short-lived locks, the same from the same seed
+    /// Fill a Redis with a great many short-lived locks, the same for the same seed
     #[command(name = "gen")]
     Generate(generate::Generate),
     Completions(completions::Completions),
     /// Print the manual page: fencepost man > ~/.local/share/man/man1/fencepost.1
     Man,
-    /// The worker role: acquire, write, release, told in JSON lines
+    /// Run the worker role: acquire, write, release, and report in JSON lines
     Worker(crate::worker::WorkerTask),
-    /// The probe beside a node: questions on stdin, what TCP sees on stdout
+    /// Run the probe beside a node: questions on stdin, what TCP sees on stdout
     #[command(hide = true)]
     Probe,
-    /// The resource role: an HTTP service that enforces fencing tokens
+    /// Run the resource role: an HTTP service that enforces fencing tokens
     Resource(resource::Resource),
-    /// The Toxiproxy role: proxies that make connections fail on demand
+    /// Run the Toxiproxy role: proxies that make connections fail on demand
     Toxiproxy(toxiproxy::Toxiproxy),
 }
 
-impl Command {
-    /// Whether a program reads what it prints; then errors are a document too.
-    fn prints_json(&self) -> bool {
-        let printed = match self {
-            Command::Run(command) => &command.printed,
-            Command::List(command) => &command.printed,
-            Command::Plan(command) => &command.printed,
-            Command::Validate(command) => &command.printed,
-            Command::Check(command) => &command.printed,
-            Command::Contend(command) => &command.printed,
-            Command::Keyspace(command) => &command.printed,
-            Command::Report(command) => &command.printed,
-            Command::Nightly(command) => &command.printed,
-            Command::Bless(command) => &command.printed,
-            Command::Clean(command) => &command.printed,
-            Command::Up(command) => &command.printed,
-            Command::Down(command) => &command.printed,
-            Command::Generate(command) => &command.printed,
-            Command::Images(printed) | Command::Doctor(printed) => printed,
-            Command::Clock(command) => return command.prints_json(),
-            Command::Diff(command) => return command.format == format::Format::Json,
-            _ => return false,
-        };
-        printed.is_json()
-    }
+/// Returns whether the output is JSON; then errors are printed as a document too.
+fn prints_json(command: &ArgMatches) -> bool {
+    let format = command.try_get_one::<Format>("format");
+    format.is_ok_and(|format| format == Some(&Format::Json))
+        || command
+            .subcommand()
+            .is_some_and(|(_, below)| prints_json(below))
 }
 
 pub fn main() -> ExitCode {
     open_files::take_all();
     let arguments = toxiproxy::with_two_dashes(std::env::args_os());
-    let arguments = match Arguments::try_parse_from(arguments) {
-        Ok(arguments) => arguments,
-        Err(error) => {
-            let asked_for = matches!(
-                error.kind(),
-                ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
-            );
-            if asked_for {
-                // A closed pipe is no reason to fail.
-                let _ = error.print();
-                return Exit::AsExpected.into();
-            }
-            // It quotes what was typed, or what a script made of a file's name.
-            output::complain(error.render().to_string().trim_end());
-            return Exit::Usage.into();
-        }
+    let matches = match Arguments::command().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => return refused(&error),
     };
-    let prints_json = arguments.command.prints_json();
-    match dispatch(arguments) {
-        Ok(exit) => exit.into(),
-        Err(failure) => {
-            if prints_json {
-                // Whoever cannot be told this cannot be told anything.
-                let _ = format::document(&failure.document());
-            }
-            output::complain(format_args!("error: {failure}"));
-            failure.exit.into()
-        }
+    let prints_json = prints_json(&matches);
+    let failure = match Arguments::from_arg_matches(&matches) {
+        Ok(arguments) => match dispatch(arguments) {
+            Ok(exit) => return exit.into(),
+            Err(failure) => failure,
+        },
+        Err(error) => return refused(&error),
+    };
+    if prints_json {
+        // If this cannot be printed, nothing else can be printed either.
+        let _ = document(&failure.document());
     }
+    output::complain(format_args!("error: {failure}"));
+    failure.exit.into()
+}
+
+/// Handles a command line that asks for help or is wrong.
+fn refused(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() {
+        // A closed pipe is not a failure.
+        let _ = error.print();
+        return Exit::AsExpected.into();
+    }
+    // The error quotes the input, which a script may have made from the name of a file.
+    output::complain(error.render().to_string().trim_end());
+    Exit::Usage.into()
 }
 
 fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
@@ -198,7 +188,9 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Worker(task) => worker::execute(task),
         Command::Resource(command) => block_on(command.execute()),
         Command::Probe => block_on(async {
-            crate::fault::probe::run().await.map_err(Failure::harness)?;
+            crate::faults::probe::run()
+                .await
+                .map_err(Failure::harness)?;
             Ok(Exit::AsExpected)
         }),
         Command::Toxiproxy(command) => block_on(command.execute()),
@@ -206,7 +198,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
 }
 
 fn block_on(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, Failure> {
-    // Its own choice would go by TOKIO_WORKER_THREADS, and panic about what it finds there.
+    // Tokio's own default reads TOKIO_WORKER_THREADS and panics if that is invalid.
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
@@ -214,7 +206,31 @@ fn block_on(work: impl Future<Output = Result<Exit, Failure>>) -> Result<Exit, F
         .build()
         .map_err(Failure::harness)?;
     let result = runtime.block_on(work);
-    // Nothing that still hangs in the background may hold the exit up.
+    // A blocked background task must not delay the exit.
     runtime.shutdown_background();
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_listens_beyond_this_machine_unless_it_is_told_to() {
+        let commands = Arguments::command();
+        let addresses = commands.get_subcommands().flat_map(|command| {
+            let arguments = command.get_arguments();
+            arguments.filter(|argument| {
+                ["listen", "host", "metrics"].contains(&argument.get_id().as_str())
+            })
+        });
+        let mut defaults = 0;
+        for default in addresses.flat_map(|address| address.get_default_values()) {
+            let default = default.to_str().expect("text");
+            let host = default.split(':').next();
+            assert!(matches!(host, Some("127.0.0.1" | "localhost")), "{default}");
+            defaults += 1;
+        }
+        assert_eq!(defaults, 2, "the resource and the proxy; metrics have none");
+    }
 }

@@ -1,11 +1,10 @@
-//! What goes to stdout. Whoever stops reading early (`| head`) has seen enough:
-//! that changes no verdict. A full disk does.
+//! Output on stdout. A reader that stops early (`| head`) has seen enough, which changes no
+//! verdict. A full disk does.
 //!
-//! Text out of records and files is made harmless where it becomes a report; whatever was
-//! missed there does not reach a terminal from here either.
+//! Reports already make text from records and files harmless. This module does it again, so
+//! that text which they missed does not reach a terminal.
 
-use super::exit::Failure;
-use crate::report::shown;
+use super::*;
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 
@@ -13,12 +12,12 @@ pub fn line(text: impl Display) -> Result<(), Failure> {
     print(format_args!("{text}\n"))
 }
 
-/// Text without colours; one that a file asks for is not given either.
+/// Prints text without colours, even if it contains colour codes from a file.
 pub fn print(text: impl Display) -> Result<(), Failure> {
     write(&shown::lines(&text.to_string()))
 }
 
-/// A screen with the colours that a report gave it.
+/// Prints a screen with the colours that a report gave it.
 pub fn screen(text: impl Display) -> Result<(), Failure> {
     write(&shown::painted(&text.to_string()))
 }
@@ -33,7 +32,7 @@ fn write(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// For stderr: there is nowhere left to complain about a failure to complain.
+/// Writes to stderr. A failure to write is ignored, because there is nowhere left to report it.
 pub fn complain(text: impl Display) {
     let text = text.to_string();
     let _ = writeln!(std::io::stderr(), "{}", shown::lines(&text));

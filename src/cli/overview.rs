@@ -1,21 +1,19 @@
-//! The overview of all runs below a folder: reading it for the page, and writing that.
+//! The overview of all runs below a folder: reads the runs and writes the page.
 
-use super::exit::Failure;
-use super::recorded::read_result;
-use crate::files::{self, Links};
+use super::*;
+use crate::report::document::ResultDocument;
 use crate::report::html::GENERATOR;
-use crate::report::index::{self, History, Run, Seen, is_of_a_run};
-use crate::report::recorded::Recorded;
+use crate::report::index::{self, History, Run, RunDigest, is_of_a_run};
 use crate::run::{FolderError, REPORT, RESULT, SCENARIO, write_whole};
+use bounded_io::files::{self, Links};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
 
 pub const BASELINE: &str = "baseline";
 const INDEX: &str = "index.html";
 
-/// Of a scenario that was run thousands of times, the newest are enough to see how it goes.
+/// The most runs shown of a scenario. The newest of thousands are enough to see the trend.
 const MOST_RUNS: usize = 200;
 
 /// Writes `DIR/index.html`.
@@ -39,7 +37,7 @@ pub fn write(results: &Path) -> Result<PathBuf, Failure> {
     Ok(path)
 }
 
-/// Somebody else's page is not written over.
+/// Refuses to overwrite a page that fencepost did not make.
 fn check_is_ours(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     let text = match files::read(path, Links::Refuse, files::DOCUMENT) {
@@ -51,16 +49,17 @@ fn check_is_ours(path: &Path) -> Result<(), Failure> {
             )));
         }
     };
-    // The title is what the first of these pages had, and nothing else.
-    match text.contains(GENERATOR) || text.contains("<title>Runs of fencepost</title>") {
-        true => Ok(()),
-        false => Err(Failure::usage(format!(
+    // The first version of these pages had only this title and no generator.
+    if text.contains(GENERATOR) || text.contains("<title>Runs of fencepost</title>") {
+        Ok(())
+    } else {
+        Err(Failure::usage(format!(
             "{shown} is there and was not made by fencepost; move it away, or name a folder of results"
-        ))),
+        )))
     }
 }
 
-/// Every scenario that has a folder here or a baseline.
+/// Returns every scenario that has a folder here or a baseline.
 fn histories(results: &Path) -> Result<Vec<History>, Failure> {
     let unreadable = |folder: &Path, error: std::io::Error| {
         let shown = folder.display();
@@ -69,7 +68,7 @@ fn histories(results: &Path) -> Result<Vec<History>, Failure> {
     let folders = folders(results).map_err(|error| unreadable(results, error))?;
     let baseline = results.join(BASELINE);
     let blessed = match self::folders(&baseline) {
-        // Without a baseline there is nothing to compare with, and that is all.
+        // A missing baseline only means that there is nothing to compare with.
         Err(error) if error.kind() == ErrorKind::NotFound => Vec::new(),
         read => read.map_err(|error| unreadable(&baseline, error))?,
     };
@@ -86,7 +85,7 @@ fn history(results: &Path, scenario: OsString) -> History {
     let called = scenario.to_string_lossy().into_owned();
     let mut remarks = Vec::new();
     let names = folders(&folder).unwrap_or_else(|error| {
-        // A scenario may have a baseline alone.
+        // A scenario may have a baseline and no runs.
         if error.kind() != ErrorKind::NotFound {
             remarks.push(format!("Its folder cannot be read: {error}."));
         }
@@ -95,7 +94,7 @@ fn history(results: &Path, scenario: OsString) -> History {
     let (mut names, others): (Vec<_>, Vec<_>) = names
         .into_iter()
         .partition(|name| is_of_a_run(&name.to_string_lossy()));
-    // By time, which is what the names begin with.
+    // The names begin with the time, so this sorts by time.
     names.sort();
     remarks.extend(not_runs(others));
     let older = names.len().saturating_sub(MOST_RUNS);
@@ -127,7 +126,7 @@ fn is_file(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|about| about.is_file())
 }
 
-/// Which is the newest can be told of none of these, so they are not among the runs.
+/// Returns a remark about these folders. Their age is unknown, so they are not among the runs.
 fn not_runs(mut names: Vec<OsString>) -> Option<String> {
     names.sort();
     let names: Vec<_> = names.iter().map(|name| name.to_string_lossy()).collect();
@@ -137,30 +136,32 @@ fn not_runs(mut names: Vec<OsString>) -> Option<String> {
     ))
 }
 
-/// A result, or the reason why there is none, without the path that stands beside it.
-fn seen(folder: &Path, scenario: &str) -> Result<Seen, String> {
+/// Returns a result, or the reason why there is none, without the path: that is shown beside it.
+fn seen(folder: &Path, scenario: &str) -> Result<RunDigest, String> {
     files::is_folder(folder).map_err(|error| format!("it cannot be read: {error}"))?;
     let path = folder.join(RESULT);
     if let Err(error) = path.symlink_metadata()
         && error.kind() == ErrorKind::NotFound
     {
-        return Err(match is_file(&folder.join(SCENARIO)) {
-            true => format!("the run ended before it wrote a {RESULT}"),
-            false => format!("it is no run: it has neither {RESULT} nor {SCENARIO}"),
+        return Err(if is_file(&folder.join(SCENARIO)) {
+            format!("the run ended before it wrote a {RESULT}")
+        } else {
+            format!("it is not a run: it has neither {RESULT} nor {SCENARIO}")
         });
     }
     let result = read_result(&path).map_err(|error| {
         let place = format!("{}: ", path.display());
         error.strip_prefix(&place).unwrap_or(&error).to_owned()
     })?;
-    let Recorded { stable, .. } = &result;
-    match stable.scenario.name == scenario {
-        true => Ok(Seen::of(&result)),
-        false => Err(format!("it is a run of {}", stable.scenario.name)),
+    let ResultDocument { stable, .. } = &result;
+    if stable.scenario.name == scenario {
+        Ok(RunDigest::of(&result))
+    } else {
+        Err(format!("it is a run of {}", stable.scenario.name))
     }
 }
 
-/// The names of what is a folder here, and neither a link (`latest`) nor hidden.
+/// Returns the names of the folders in this folder, without links (`latest`) and hidden ones.
 pub fn folders(folder: &Path) -> std::io::Result<Vec<OsString>> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(folder)? {
@@ -174,12 +175,14 @@ pub fn folders(folder: &Path) -> std::io::Result<Vec<OsString>> {
     Ok(names)
 }
 
-/// A name as a part of a link.
 fn encoded(name: &OsStr) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let part = |byte: u8| match plain(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
+    let part = |byte: u8| {
+        if plain(byte) {
+            char::from(byte).to_string()
+        } else {
+            format!("%{byte:02X}")
+        }
     };
     let bytes = name.as_encoded_bytes().iter();
     bytes.map(|byte| part(*byte)).collect()

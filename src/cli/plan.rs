@@ -1,19 +1,15 @@
-use super::exit::{Exit, Failure};
-use super::format::{Printed, document};
-use super::home::Home;
-use super::output;
+use super::*;
 use crate::scenario::{Setting, Settings, plan};
-use clap::Args;
 
 #[derive(Args)]
 pub struct Plan {
     /// Name of a scenario, or path of a scenario file
     scenario: String,
-    /// Say something differently this once, such as lock.ttl=5s
+    /// Override a field of the scenario and its cases, such as lock.ttl=5s
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<Setting>,
     #[command(flatten)]
-    pub printed: Printed,
+    pub printed: OutputFormat,
 }
 
 impl Plan {
@@ -28,10 +24,6 @@ impl Plan {
             started.map(|(name, _)| name.to_string()).collect()
         };
         let plan = plan(&scenario, services);
-        match self.printed.is_json() {
-            true => document(&plan)?,
-            false => output::print(plan)?,
-        }
-        Ok(Exit::AsExpected)
+        self.printed.show(&plan, &plan)
     }
 }

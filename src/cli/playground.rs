@@ -1,14 +1,12 @@
-//! Topologies that stand until somebody takes them down: what `up` and `down` share.
+//! Topologies that stay up until somebody takes them down: the shared parts of `up` and `down`.
 
-use super::exit::{Exit, Failure};
-use super::state::State;
-use crate::files;
-use crate::model::Name;
+use super::*;
+use bounded_io::files;
 use nix::fcntl::{Flock, FlockArg};
 use std::fs::File;
 
-/// A topology that is up is a run that is kept, and is called after it: so nobody
-/// sweeps it away, and there is one of each.
+/// The prefix of run names of topologies that are up. Such a topology is a kept run named after
+/// it, so nothing sweeps it away and there is only one of each.
 const RUN: &str = "up";
 
 pub fn run_of(topology: &Name) -> Name {
@@ -20,7 +18,8 @@ pub fn topology_of(run: &Name) -> Option<Name> {
     Name::new(topology).ok()
 }
 
-/// One at a time: two that bring up the same would take each other down.
+/// Lets one `up` or `down` work at a time: two that bring up the same topology would take each
+/// other down.
 pub fn turn(state: &State) -> Result<Flock<File>, Failure> {
     let path = state.playground_lock();
     let file = files::append_private(&path)

@@ -1,25 +1,22 @@
-//! Recorded runs as commands take them: a `result.json` read, or refused in one
-//! way; and a whole run judged again from its evidence.
+//! Reads recorded runs for commands: a `result.json` is read or refused in one way, and a whole
+//! run is judged again from its evidence.
 
-use super::exit::Failure;
-use crate::files::{self, Links};
-use crate::model::{Name, RunRecord};
-use crate::report::recorded::{self, Recorded};
+use super::*;
+use crate::report::document::{self, ResultDocument};
 use crate::run::{RESULT, SCENARIO, judge_run, not_judged};
 use crate::scenario::{Scenario, Setting, Settings, Surroundings, load_file};
+use bounded_io::files::{self, Links};
 use std::io::ErrorKind;
-use std::path::Path;
 
-/// A run that was judged again.
-pub struct JudgedAgain {
+pub struct RejudgedRun {
     pub scenario: Scenario,
     pub run: RunRecord,
-    /// What it had been judged to be; `None` where it ended before it wrote that.
-    pub recorded: Option<Recorded>,
+    /// The recorded judgement; `None` if the run ended before it wrote one.
+    pub recorded: Option<ResultDocument>,
 }
 
-impl JudgedAgain {
-    /// Why there is no whole result, where there is none.
+impl RejudgedRun {
+    /// Returns why there is no complete result, if that is the case.
     pub fn ended_early(&self) -> Option<String> {
         let Some(recorded) = &self.recorded else {
             return Some(format!("the run ended before it wrote a {RESULT}"));
@@ -27,7 +24,7 @@ impl JudgedAgain {
         not_judged(&recorded.stable.unfinished)
     }
 
-    /// What was judged when the run ended, and has no folder to be judged by any more.
+    /// Names the cases that the run had judged and whose folder is gone.
     pub fn lost_evidence(&self) -> Option<String> {
         let recorded = self.recorded.as_ref()?;
         let lost = self.run.unfinished.iter();
@@ -43,22 +40,22 @@ impl JudgedAgain {
     }
 }
 
-/// A file as a result; the error names it and says what it is instead. A link is not
-/// followed: somebody else may have planted it.
-pub fn read_result(path: &Path) -> Result<Recorded, String> {
+/// Reads a file as a result; the error names the file and says what it is instead. A link is
+/// not followed: somebody else may have planted it.
+pub fn read_result(path: &Path) -> Result<ResultDocument, String> {
     read_result_bytes(path).map(|(result, _)| result)
 }
 
-/// The same, with what it was read from.
-pub fn read_result_bytes(path: &Path) -> Result<(Recorded, Vec<u8>), String> {
+/// Does the same, and also returns the bytes that were read.
+pub fn read_result_bytes(path: &Path) -> Result<(ResultDocument, Vec<u8>), String> {
     let bytes = files::read(path, Links::Refuse, files::DOCUMENT);
     let bytes = bytes.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-    let result = recorded::read(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+    let result = document::read(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok((result, bytes))
 }
 
-/// The folder of a run, also of one that was killed, judged by its evidence.
-pub fn judge_again(folder: &Path) -> Result<JudgedAgain, Failure> {
+/// Judges the folder of a run by its evidence, even if the run was killed.
+pub fn judge_again(folder: &Path) -> Result<RejudgedRun, Failure> {
     let scenario_file = folder.join(SCENARIO);
     if scenario_file.symlink_metadata().is_err() {
         return Err(Failure::usage(format!(
@@ -70,15 +67,15 @@ pub fn judge_again(folder: &Path) -> Result<JudgedAgain, Failure> {
     let settings = settings(recorded.as_ref(), folder)?;
     let scenario = load_file(&scenario_file, &settings, &Surroundings::Recorded)?;
     let run = judge_run(&scenario, recorded.as_ref(), folder).map_err(Failure::usage)?;
-    Ok(JudgedAgain {
+    Ok(RejudgedRun {
         scenario,
         run,
         recorded,
     })
 }
 
-/// A killed run may have none; one that is there has to be whole.
-fn result_of(folder: &Path) -> Result<Option<Recorded>, Failure> {
+/// Reads the result of a run. A killed run may have none, but an existing file has to be complete.
+fn result_of(folder: &Path) -> Result<Option<ResultDocument>, Failure> {
     let path = folder.join(RESULT);
     match path.symlink_metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -86,8 +83,8 @@ fn result_of(folder: &Path) -> Result<Option<Recorded>, Failure> {
     }
 }
 
-/// What was laid over the scenario when it ran.
-fn settings(recorded: Option<&Recorded>, folder: &Path) -> Result<Settings, Failure> {
+/// Returns the overrides that the scenario ran with.
+fn settings(recorded: Option<&ResultDocument>, folder: &Path) -> Result<Settings, Failure> {
     let given = recorded.into_iter();
     let given = given.flat_map(|recorded| &recorded.stable.settings);
     let settings = given.map(|setting| setting.parse::<Setting>());

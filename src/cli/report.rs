@@ -1,11 +1,6 @@
-use super::exit::{Exit, Failure};
-use super::format::{Printed, document};
 use super::recorded::judge_again;
-use super::{output, overview};
+use super::*;
 use crate::run::write_page;
-use clap::Args;
-use serde_json::json;
-use std::path::{Path, PathBuf};
 
 /// Make the page of a run, or the overview of all
 ///
@@ -20,7 +15,7 @@ pub struct Report {
     #[arg(long, value_name = "DIR", conflicts_with = "run")]
     index: Option<PathBuf>,
     #[command(flatten)]
-    pub printed: Printed,
+    pub printed: OutputFormat,
 }
 
 impl Report {
@@ -29,12 +24,9 @@ impl Report {
             Some(results) => overview::write(results)?,
             None => page(&self.run.unwrap_or_default())?,
         };
-        match self.printed.is_json() {
-            true => document(&json!({ "written": made }))?,
-            false => output::line(made.display())?,
-        }
-        // Made is made, whatever the verdict on it says: `check` is there to exit by that.
-        Ok(Exit::AsExpected)
+        // The page was made, whatever its verdict: `check` is the command that exits by verdict.
+        let text = format!("{}\n", made.display());
+        self.printed.show(&json!({ "written": made }), text)
     }
 }
 

@@ -1,18 +1,14 @@
-use super::exit::{Exit, Failure};
-use super::{interrupt, output};
-use crate::model::Fence;
+use super::*;
 use crate::resource::{self, Config};
-use clap::Args;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use tokio::net::TcpListener;
 
 #[derive(Args)]
 pub struct Resource {
-    /// Where to listen; port 0 lets the system choose
+    /// Address to listen on; port 0 lets the system choose
     #[arg(long, default_value = "127.0.0.1:8080", value_name = "ADDRESS")]
     listen: SocketAddr,
-    /// Where the log of all writes is kept
+    /// Folder for the log of all writes
     #[arg(long, default_value = "resource-data", value_name = "DIR")]
     data: PathBuf,
     /// Compare fencing tokens (on), or be the unsafe baseline (off)
@@ -37,7 +33,7 @@ impl Resource {
         let address = listener.local_addr().map_err(Failure::harness)?;
         let shutdown = interrupt::end()?;
         let resource = resource::open(self.config()?).map_err(Failure::harness)?;
-        // The harness takes this line for readiness, so nothing that can fail comes after it.
+        // The harness takes this line as readiness, so nothing that can fail may come after it.
         output::line(format_args!(
             "resource listening on {address}, fence {}",
             self.fence
@@ -51,8 +47,8 @@ impl Resource {
         let config = Config::new(self.fence, &self.data);
         #[cfg(debug_assertions)]
         if let Some(name) = &self.mutant {
-            let mutant = resource::Mutant::parse(name);
-            let mutant = mutant.ok_or_else(|| Failure::usage(format!("no mutant `{name}`")))?;
+            let mutant = name.parse::<resource::Mutant>();
+            let mutant = mutant.map_err(|_| Failure::usage(format!("no mutant `{name}`")))?;
             return Ok(Config {
                 mutant: Some(mutant),
                 ..config

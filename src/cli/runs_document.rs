@@ -1,12 +1,7 @@
-use super::exit::{Exit, Failure};
-use super::format::document;
-use super::output;
-use crate::model::{Outcome, RunRecord};
-use crate::report::json;
-use crate::report::tally::Tally;
+use super::*;
+use crate::report::document::StablePart;
 use serde_json::{Map, Value, json};
 
-/// What runs came to, as one JSON document.
 #[derive(Default)]
 pub struct RunsDocument {
     runs: Vec<Value>,
@@ -14,25 +9,20 @@ pub struct RunsDocument {
 }
 
 impl RunsDocument {
-    /// One that never began has no folder.
+    /// Adds a run. A run that never began has no folder.
     pub fn add(&mut self, run: &RunRecord) {
         self.runs.push(json!({
             "folder": run.began().then_some(&run.folder),
-            "stable": json::stable(run),
+            "stable": StablePart::of(run),
         }));
     }
 
-    /// How often each outcome came.
-    pub fn count(&mut self, tally: &Tally) {
-        self.note("tally", json!(tally));
-    }
-
-    /// Something that was found out about all of them.
+    /// Adds a fact about all runs.
     pub fn note(&mut self, name: &str, value: Value) {
         self.beside.insert(name.to_owned(), value);
     }
 
-    /// With the verdict; or with what went wrong, and the runs that were over before it came to that.
+    /// Prints the runs with the verdict, or with the failure and the runs that ended before it.
     pub fn print(self, ended: Result<Outcome, Failure>) -> Result<Exit, Failure> {
         match ended {
             Ok(verdict) => {
@@ -50,13 +40,9 @@ impl RunsDocument {
     fn with(self, about: Value) -> Result<(), Failure> {
         let mut all = Map::from_iter([("runs".to_owned(), json!(self.runs))]);
         all.extend(self.beside);
-        all.extend(
-            about
-                .as_object()
-                .into_iter()
-                .flatten()
-                .map(|(name, value)| (name.clone(), value.clone())),
-        );
+        if let Value::Object(about) = about {
+            all.extend(about);
+        }
         document(&all)
     }
 }

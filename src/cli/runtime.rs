@@ -1,50 +1,33 @@
-//! What a run runs on.
+//! The runtime of a run: containers or local processes.
 
-use super::exit::{Exit, Failure};
-use super::state::State;
+use super::*;
 use crate::cluster::docker::DockerRuntime;
 use crate::cluster::local::LocalRuntime;
 use crate::cluster::{ClusterError, Runtime};
 use crate::progress::Progress;
-use clap::ValueEnum;
-use std::path::PathBuf;
+use crate::run::RuntimeChoice;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Choice {
-    /// Containers where Docker answers; else, unless CI is set, local processes
-    Auto,
-    /// Containers
-    Docker,
-    /// Processes of this machine: its own redis-server and etcd
-    Local,
-}
-
-pub struct Chosen {
+pub struct OpenRuntime {
     pub runtime: Box<dyn Runtime>,
-    /// Where journals of faults are kept: each runtime heals its own.
+    /// The folder of the journals of faults: each runtime heals its own.
     pub journals: PathBuf,
 }
 
-impl Choice {
-    pub async fn open(self, progress: &dyn Progress) -> Result<Chosen, Failure> {
-        let state = State::open()?;
-        match self {
-            Choice::Docker => docker(&state).await,
-            Choice::Local => local(&state),
-            Choice::Auto => match docker_there(&state).await {
-                Ok(runtime) => Ok(with_docker(runtime, &state)),
-                Err(error @ ClusterError::Unreachable { .. }) if in_ci() => {
-                    Err(Failure::new(Exit::Unavailable, error))
-                }
-                Err(ClusterError::Unreachable { host, reason }) => {
-                    progress.say(&format!(
-                        "Docker does not answer at {host} ({reason}); running on local processes, as with --runtime local"
-                    ));
-                    local(&state)
-                }
-                Err(error) => Err(error.into()),
-            },
+pub async fn open(choice: RuntimeChoice, progress: &dyn Progress) -> Result<OpenRuntime, Failure> {
+    let state = State::open()?;
+    if choice == RuntimeChoice::Local {
+        return local(&state);
+    }
+    match docker_there(&state).await {
+        Err(ClusterError::Unreachable { host, reason })
+            if choice == RuntimeChoice::Auto && !in_ci() =>
+        {
+            progress.say(&format!(
+                "Docker does not answer at {host} ({reason}); running on local processes, as with --runtime local"
+            ));
+            local(&state)
         }
+        runtime => Ok(with_docker(runtime?, &state)),
     }
 }
 
@@ -52,25 +35,22 @@ pub async fn docker_there(state: &State) -> Result<DockerRuntime, ClusterError> 
     DockerRuntime::connect(state.images_lock()).await
 }
 
-async fn docker(state: &State) -> Result<Chosen, Failure> {
-    Ok(with_docker(docker_there(state).await?, state))
-}
-
-pub fn with_docker(runtime: DockerRuntime, state: &State) -> Chosen {
-    Chosen {
+pub fn with_docker(runtime: DockerRuntime, state: &State) -> OpenRuntime {
+    OpenRuntime {
         runtime: Box::new(runtime),
         journals: state.journals(),
     }
 }
 
-pub fn local(state: &State) -> Result<Chosen, Failure> {
-    Ok(Chosen {
+pub fn local(state: &State) -> Result<OpenRuntime, Failure> {
+    Ok(OpenRuntime {
         runtime: Box::new(LocalRuntime::new(&state.local_runs())?),
         journals: state.local_journals(),
     })
 }
 
-/// Where nobody reads along, falling back would hide that Docker was not tested.
+/// Returns whether this is CI. Nobody watches there, so falling back to local processes would
+/// hide that Docker was not tested.
 pub fn in_ci() -> bool {
     std::env::var_os("CI").is_some_and(|value| !value.is_empty())
 }
@@ -78,27 +58,42 @@ pub fn in_ci() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::home::Home;
-    use crate::run::RunRequest;
+    use crate::faults::journal::{Debt, Healed, Journal, heal_leftovers};
+    use crate::run::said_lines::SaidLines;
+    use crate::run::{Lab, RunOptions};
     use crate::scenario::Settings;
+    use tokio_util::sync::CancellationToken;
 
-    /// Everything in the library that takes a container.
+    /// The cases of the library that need a container.
     const NOT_LOCALLY: [&str; 9] = [
-        // Links between members are cut.
+        // Their faults cut links between members.
         "etcd-minority-holder unfenced",
         "etcd-minority-holder fenced",
         "etcd-minority-holder with-the-majority",
-        // Workers are frozen.
+        // Their faults freeze workers.
         "storm redis-unfenced",
         "storm redis",
         "storm redlock",
         "storm etcd",
-        // One worker is frozen.
+        // Their faults freeze one worker.
         "worker-crash only-looks-dead-unfenced",
         "worker-crash only-looks-dead-fenced",
     ];
 
-    /// Nothing else is left out, and nothing of it silently.
+    #[tokio::test]
+    async fn what_this_process_owes_is_its_own_affair() {
+        let folder = tempfile::tempdir().unwrap();
+        let runtime = LocalRuntime::new(&folder.path().join("runs")).unwrap();
+        let journals = folder.path().join("faults");
+        let node = "a".into();
+        let journal = Journal::new(&journals, &"r1".into());
+        journal.owe(1, &[Debt::Thaw { node }]).unwrap();
+        let healed = heal_leftovers(&journals, &runtime).await;
+        assert_eq!(healed, Healed::default());
+        assert!(journals.join("r1.jsonl").exists());
+    }
+
+    /// Everything else runs locally, and each of these cases is refused with a reason.
     #[test]
     fn the_whole_library_runs_locally_but_for_what_takes_a_container() {
         let home = Home::find(Some(env!("CARGO_MANIFEST_DIR").as_ref())).unwrap();
@@ -106,24 +101,23 @@ mod tests {
         let around = home.surroundings().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let runtime = LocalRuntime::new(folder.path()).unwrap();
+        let lab = Lab {
+            options: &RunOptions::default(),
+            runtime: &runtime,
+            topologies: &topologies,
+            toxiproxy: &toxiproxy,
+            home: home.folder(),
+            journals: folder.path(),
+            results: folder.path(),
+            progress: &SaidLines::default(),
+            interrupt: &CancellationToken::new(),
+        };
         let mut lacking = Vec::new();
         for name in home.library().names().unwrap() {
             let scenario = home.library().load(&name, &Settings::default(), &around);
             let scenario = scenario.unwrap();
-            let request = RunRequest {
-                scenario: &scenario,
-                topologies: &topologies,
-                home: home.folder(),
-                toxiproxy: &toxiproxy,
-                journals: PathBuf::new(),
-                case: None,
-                seed: 0,
-                keep: false,
-                results: PathBuf::new(),
-                mutant: None,
-            };
             for case in &scenario.cases {
-                if let Some(reason) = request.lacking(case, &runtime) {
+                if let Some(reason) = lab.lacking(case) {
                     assert!(reason.ends_with("use --runtime docker"), "{reason}");
                     lacking.push(format!("{name} {}", case.name));
                 }

@@ -1,28 +1,26 @@
-//! Where this user's programs keep what has to outlive them.
+//! The folder where this user's programs keep data that has to outlive them.
 //!
-//! What lies there says which processes are ended and which containers are removed, so
-//! nobody else may write there: a folder that another user could have filled is
-//! refused.
+//! This data decides which processes are ended and which containers are removed, so nobody else
+//! may write it: a folder that another user could have filled is refused.
 
-use super::exit::Failure;
-use crate::files;
+use super::*;
+use bounded_io::files;
 use nix::unistd::{User, geteuid};
 use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 
 const JOURNALS: &str = "faults";
 const LOCAL_JOURNALS: &str = "local-faults";
 const LOCAL_RUNS: &str = "local";
 const REMEDY: &str = "set XDG_STATE_HOME to a folder of your own that only you can write to";
 
-/// The state folder, which is ours, as are all folders in it.
+/// The state folder. It and all folders in it belong to this user.
 pub struct State {
     folder: PathBuf,
 }
 
 impl State {
-    /// Made where it is not there yet.
+    /// Opens the folder, and makes it if it does not exist.
     pub fn open() -> Result<State, Failure> {
         let folder = place()?;
         let refused = |path: &Path, why: io::Error| {
@@ -48,27 +46,27 @@ impl State {
         &self.folder
     }
 
-    /// Held while a topology is brought up or down.
+    /// Returns the lock that is held while a topology is brought up or down.
     pub fn playground_lock(&self) -> PathBuf {
         self.folder.join("up.lock")
     }
 
-    /// Held while images are made.
+    /// Returns the lock that is held while images are made.
     pub fn images_lock(&self) -> PathBuf {
         self.folder.join("images.lock")
     }
 
-    /// The journals of faults that have not been undone yet.
+    /// Returns the folder of the journals of faults that have not been undone yet.
     pub fn journals(&self) -> PathBuf {
         self.folder.join(JOURNALS)
     }
 
-    /// The same of runs on local processes.
+    /// Returns the same folder for runs on local processes.
     pub fn local_journals(&self) -> PathBuf {
         self.folder.join(LOCAL_JOURNALS)
     }
 
-    /// The folders of runs on local processes.
+    /// Returns the folder of the runs on local processes.
     pub fn local_runs(&self) -> PathBuf {
         self.folder.join(LOCAL_RUNS)
     }
@@ -89,8 +87,8 @@ fn place() -> Result<PathBuf, Failure> {
     Ok(home.join(".local/state/fencepost"))
 }
 
-/// With a kept HOME (`sudo` without `-H`) its owner could put another folder in the
-/// place of ours at any moment.
+/// Refuses the HOME of another user (`sudo` without `-H` keeps it): its owner could replace our
+/// folder at any moment.
 fn not_of_somebody_else(home: PathBuf) -> Result<PathBuf, Failure> {
     let own = [0, geteuid().as_raw()];
     match std::fs::metadata(&home) {
@@ -102,7 +100,7 @@ fn not_of_somebody_else(home: PathBuf) -> Result<PathBuf, Failure> {
     }
 }
 
-/// As the list of users has it, where the environment says nothing.
+/// Returns the home from the user database, for an environment without HOME.
 fn home_of_this_user() -> Result<PathBuf, Failure> {
     let user = User::from_uid(geteuid()).ok().flatten();
     let home = user.map(|user| user.dir).filter(|home| home.is_absolute());

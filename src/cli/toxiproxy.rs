@@ -1,20 +1,18 @@
-use super::exit::{Exit, Failure};
-use super::{interrupt, output};
-use crate::toxiproxy::server::{self, LogLevel, Settings, VERSION, read_config};
+use super::*;
 use clap::{ArgAction, Args};
 use std::ffi::OsString;
-use std::path::PathBuf;
+use toxiproxy_server::server::{self, LogLevel, Settings, VERSION, read_config};
 
 /// Flags may have one dash or two, as those of the original.
 #[derive(Args)]
 pub struct Toxiproxy {
-    /// Where the API listens
+    /// Host that the API listens on
     #[arg(long, default_value = "localhost")]
     host: String,
     /// Port of the API; 0 lets the system choose
     #[arg(long, default_value_t = 8474)]
     port: u16,
-    /// JSON array of proxies to begin with, which may have toxics
+    /// File with a JSON array of proxies to start with, which may have toxics
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Count the bytes of proxies at /metrics
@@ -23,10 +21,10 @@ pub struct Toxiproxy {
     /// Show tasks and open files at /metrics
     #[arg(long, action = ArgAction::Set, num_args = 0..=1, require_equals = true, default_value_t = false, default_missing_value = "true")]
     runtime_metrics: bool,
-    /// Makes toxicity, jitter and sizes the same again [default: chance]
+    /// Seed of toxicity, jitter and sizes [default: random]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = seed)]
     seed: Option<u64>,
-    /// How much is told on stderr: error, warn, info or debug
+    /// How much to log on stderr: error, warn, info or debug
     #[arg(long, env = "LOG_LEVEL", default_value = "info", value_name = "LEVEL")]
     log_level: LogLevel,
     /// Print the version of Toxiproxy that this stands in for
@@ -54,15 +52,15 @@ impl Toxiproxy {
         let listener = server::bind(&listen).await.map_err(Failure::harness)?;
         let address = listener.local_addr().map_err(Failure::harness)?;
         let opened = server::open(settings).await.map_err(Failure::harness)?;
-        // Whoever waits for this line may rely on every proxy of the config.
+        // A program that waits for this line may rely on every proxy of the config.
         output::line(format_args!("toxiproxy listening on {address}"))?;
         opened.serve(listener, shutdown).await;
         Ok(Exit::AsExpected)
     }
 }
 
-/// Flags behind `toxiproxy` with a second dash before their name, for clap. The
-/// original is a Go program, and its users write `-host`.
+/// Adds a second dash to single-dash flags after `toxiproxy`, for clap. The original is a Go
+/// program, and its users write `-host`.
 pub fn with_two_dashes(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut is_ours = false;
     let with_two = |argument: OsString| {
@@ -75,7 +73,7 @@ pub fn with_two_dashes(arguments: impl Iterator<Item = OsString>) -> Vec<OsStrin
     arguments.map(with_two).collect()
 }
 
-/// A dash and a name: `-1` is a number, and `-h` clap's own.
+/// Returns whether this is a dash and a name: `-1` is a number, and `-h` is clap's own.
 fn is_go_flag(argument: &str) -> bool {
     let name = argument.strip_prefix('-').unwrap_or_default();
     let mut letters = name.chars();
@@ -83,7 +81,7 @@ fn is_go_flag(argument: &str) -> bool {
     begins && letters.next().is_some_and(|c| c.is_ascii_lowercase())
 }
 
-/// The original's seed is signed.
+/// Parses a seed, which may be negative as in the original.
 fn seed(text: &str) -> Result<u64, String> {
     let signed = text.parse::<i64>().map(|seed| seed as u64);
     let seed = signed.or_else(|_| text.parse::<u64>());

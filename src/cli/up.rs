@@ -1,18 +1,10 @@
-use super::exit::{Exit, Failure};
-use super::format::{Printed, document};
-use super::home::Home;
 use super::runtime::docker_there;
-use super::state::State;
-use super::{interrupt, output, playground, progress};
+use super::*;
 use crate::cluster::docker::DockerRuntime;
 use crate::cluster::{Cluster, Image, NodeSpec, Runtime, Topology, start_services};
-use crate::model::{LockServers, Name};
 use crate::progress::Progress;
-use crate::run::RunError;
 use crate::yaml::suggestion;
-use clap::Args;
 use futures_util::future::try_join_all;
-use serde::Serialize;
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -27,24 +19,24 @@ pub struct Up {
     #[arg(value_parser = |text: &str| Name::new(text))]
     topology: Name,
     #[command(flatten)]
-    pub printed: Printed,
+    pub printed: OutputFormat,
 }
 
-/// What stands, and where.
+/// A topology that is up, and its addresses.
 #[derive(Serialize)]
-struct Standing {
+struct RunningTopology {
     topology: Name,
-    /// Another container joins them here, and finds them by name.
+    /// The network through which another container can reach the services by name.
     network: String,
-    /// It stood before this command.
+    /// Whether it was up before this command.
     was_up: bool,
-    services: Vec<Served>,
-    /// Commands to begin with.
+    services: Vec<ServiceAddress>,
+    /// Commands to try first.
     hints: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct Served {
+struct ServiceAddress {
     name: Name,
     container: String,
     port: u16,
@@ -66,23 +58,20 @@ impl Up {
         let _turn = playground::turn(&state)?;
         let runtime = docker_there(&state).await?;
         let was_up = self.is_up(topology, &runtime).await?;
-        let cluster = match was_up {
-            true => runtime.of_run(&self.run()),
-            false => self.start(topology, &runtime, &interrupt).await?,
+        let cluster = if was_up {
+            runtime.of_run(&self.run())
+        } else {
+            self.start(topology, &runtime, &interrupt).await?
         };
         let standing = self.standing(topology, cluster.as_ref(), was_up).await?;
-        match self.printed.is_json() {
-            true => document(&standing)?,
-            false => output::print(words(&standing))?,
-        }
-        Ok(Exit::AsExpected)
+        self.printed.show(&standing, words(&standing))
     }
 
     fn run(&self) -> Name {
         playground::run_of(&self.topology)
     }
 
-    /// Whole or not at all: half of it is no topology to play with.
+    /// Returns whether the topology is up. A topology with missing nodes is an error.
     async fn is_up(&self, topology: &Topology, runtime: &DockerRuntime) -> Result<bool, Failure> {
         if !runtime.runs().await?.contains(&self.run()) {
             return Ok(false);
@@ -110,19 +99,13 @@ impl Up {
         let shown = progress::for_this_output();
         let services = topology.started();
         let images: Vec<Image> = services.map(|(_, service)| service.image.clone()).collect();
-        tokio::select! {
-            () = interrupt.cancelled() => return Err(RunError::Interrupted.into()),
-            made = runtime.prepare(&images, &shown) => made?,
-        };
+        interrupt::or(interrupt, runtime.prepare(&images, &shown)).await?;
         let task = shown.begin(&format!("starting {}", self.topology));
         let cluster = runtime.create(&self.run(), true).await?;
         let services = topology.started();
         let services: Vec<NodeSpec> = services.map(|(name, service)| service.node(name)).collect();
-        let started = tokio::select! {
-            () = interrupt.cancelled() => Err(RunError::Interrupted.into()),
-            started = start_services(cluster.as_ref(), &services) => started.map_err(Failure::from),
-        };
-        match started {
+        let started = start_services(cluster.as_ref(), &services);
+        match interrupt::or(interrupt, started).await {
             Ok(()) => {
                 task.finish("up");
                 Ok(cluster)
@@ -141,7 +124,7 @@ impl Up {
         topology: &Topology,
         cluster: &dyn Cluster,
         was_up: bool,
-    ) -> Result<Standing, Failure> {
+    ) -> Result<RunningTopology, Failure> {
         let run = self.run();
         let ports = topology.started().flat_map(|(name, service)| {
             let ports = service.ports.iter();
@@ -151,7 +134,7 @@ impl Up {
             let container = format!("fencepost-{run}-{name}");
             async move {
                 let address = cluster.address(&name, port).await?;
-                Ok::<_, Failure>(Served {
+                Ok::<_, Failure>(ServiceAddress {
                     name,
                     container,
                     port,
@@ -160,7 +143,7 @@ impl Up {
             }
         });
         let services = try_join_all(services).await?;
-        Ok(Standing {
+        Ok(RunningTopology {
             hints: hints(topology, &services, &self.topology),
             topology: self.topology.clone(),
             network: format!("fencepost-{run}"),
@@ -170,7 +153,7 @@ impl Up {
     }
 }
 
-fn hints(topology: &Topology, services: &[Served], name: &str) -> Vec<String> {
+fn hints(topology: &Topology, services: &[ServiceAddress], name: &str) -> Vec<String> {
     let address = |node: &str, port: u16| {
         let mut served = services.iter();
         let served = served.find(|served| served.name == node && served.port == port);
@@ -184,20 +167,8 @@ fn hints(topology: &Topology, services: &[Served], name: &str) -> Vec<String> {
         let servers = worker.lock_servers.iter();
         let servers = servers.filter_map(|server| address(&server.node, server.port));
         let servers: Vec<SocketAddr> = servers.collect();
-        let Some(first) = servers.first() else {
-            continue;
-        };
-        let all: Vec<String> = servers.iter().map(SocketAddr::to_string).collect();
-        let all = all.join(",");
-        match backend.servers() {
-            LockServers::Etcd => {
-                hints.push(format!("etcdctl --endpoints {all} member list"));
-                hints.push(format!("fencepost contend --etcd {all} --duration 5s"));
-            }
-            LockServers::OneRedis | LockServers::RedisNodes => {
-                hints.push(format!("redis-cli -p {} monitor", first.port()));
-                hints.push(format!("fencepost contend --redis {all} --duration 5s"));
-            }
+        if !servers.is_empty() {
+            hints.extend((backend.servers().program.hints)(&servers));
         }
     }
     let resource = &topology.resource;
@@ -212,32 +183,22 @@ fn hints(topology: &Topology, services: &[Served], name: &str) -> Vec<String> {
     hints
 }
 
-fn words(standing: &Standing) -> String {
-    let Standing {
-        topology,
-        network,
-        was_up,
-        services,
-        hints,
-    } = standing;
-    let state = match was_up {
-        true => "was up already",
-        false => "is up",
+fn words(standing: &RunningTopology) -> String {
+    let (topology, network, services) = (&standing.topology, &standing.network, &standing.services);
+    let state = if standing.was_up {
+        "was up already"
+    } else {
+        "is up"
     };
     let mut text = format!("{topology} {state}, on the network {network}\n");
     let wide = services.iter().map(|served| served.name.len()).max();
     let wide = wide.unwrap_or(0);
     for served in services {
-        let Served {
-            name,
-            address,
-            container,
-            ..
-        } = served;
+        let (name, address, container) = (&served.name, served.address, &served.container);
         let _ = writeln!(text, "  {name:<wide$}  {address}  (container {container})");
     }
     text.push_str("\nTry:\n");
-    for hint in hints {
+    for hint in &standing.hints {
         let _ = writeln!(text, "  {hint}");
     }
     text

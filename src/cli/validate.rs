@@ -1,53 +1,45 @@
-use super::exit::{Exit, Failure};
-use super::format::{Printed, document};
-use super::home::Home;
-use super::output;
+use super::*;
 use crate::cluster::Topology;
-use crate::files::{self, Links};
 use crate::scenario::{Settings, Surroundings, load_file};
 use crate::yaml::{self, Node};
-use clap::Args;
-use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use bounded_io::files::{self, Links};
 
 #[derive(Args)]
 pub struct Validate {
     /// Scenario or compose files [default: every scenario, every topology and the proxies]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    pub printed: Printed,
+    pub printed: OutputFormat,
 }
 
 impl Validate {
-    /// Says everything about every file before it fails.
+    /// Reports every error of every file before it fails.
     pub fn execute(self, home: &Home) -> Result<Exit, Failure> {
         let around = home.surroundings()?;
-        let files = match self.files.is_empty() {
-            false => self.files,
-            true => {
-                home.toxiproxy()?;
-                let library = home.library();
-                let names = library.names()?;
-                let files = names.iter().map(|name| library.file(name));
-                files.collect::<Result<_, _>>()?
-            }
+        let files = if self.files.is_empty() {
+            home.toxiproxy()?;
+            let library = home.library();
+            let names = library.names()?;
+            let files = names.iter().map(|name| library.file(name));
+            files.collect::<Result<_, _>>()?
+        } else {
+            self.files
         };
         let checked: Vec<_> = files
             .iter()
             .map(|file| (file, check(file, &around)))
             .collect();
-        match self.printed.is_json() {
-            true => document(&told(&checked))?,
-            false => print(&checked)?,
+        if self.printed.is_json() {
+            document(&told(&checked))?
+        } else {
+            print(&checked)?
         }
-        Ok(match checked.iter().all(|(_, checked)| checked.is_ok()) {
-            true => Exit::AsExpected,
-            false => Exit::Usage,
-        })
+        let all_good = checked.iter().all(|(_, checked)| checked.is_ok());
+        Ok(Exit::expected_if(all_good, Exit::Usage))
     }
 }
 
-/// What a file is, where it is right.
+/// A file with its kind, or with its errors.
 type Checked<'a> = (&'a PathBuf, Result<&'static str, Failure>);
 
 fn print(checked: &[Checked<'_>]) -> Result<(), Failure> {
@@ -81,7 +73,7 @@ fn check(file: &Path, around: &Surroundings) -> Result<&'static str, Failure> {
     Ok("scenario")
 }
 
-/// Compose files have `services`, and scenarios do not.
+/// Returns whether the file is a Compose file: only those have `services`.
 fn is_topology(file: &Path) -> bool {
     let has_services = |node: &Node| matches!(&node.value, yaml::Value::Map(entries) if entries.iter().any(|(key, _)| key.value == "services"));
     let text = files::read_text(file, Links::Follow, files::BY_HAND).unwrap_or_default();

@@ -1,8 +1,7 @@
-use super::exit::{Exit, Failure};
-use super::output;
+use super::*;
 use crate::worker::{self, WorkerEnd, WorkerTask};
 
-/// On a runtime of one thread: an injected pause then stops everything.
+/// Runs the worker on one thread, so that an injected pause stops everything.
 pub fn execute(task: WorkerTask) -> Result<Exit, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,40 +1,41 @@
-//! What is to be done to the clocks of a process: done from here, or said as a
-//! command of this program to a helper that stands beside the process.
+//! An operation on the clocks of a process. It is done from here, or passed as a command of
+//! this program to a helper beside the process.
 
-use super::{ClockName, ClockState, Offset, Rate, SkewError, drift, set, show, undo};
+use super::{ClockName, ClockState, Offset, Rate, SkewError, of_a_process};
+use vdso_clock::{drift, set, show, undo};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deed {
     Show,
     Set(Vec<(ClockName, Offset)>),
     Drift(Vec<(ClockName, Rate)>),
-    /// Every clock as it was.
+    /// Restores every clock.
     Undo,
 }
 
 impl Deed {
-    /// Returns how the clocks differ afterwards.
+    /// Does the operation and returns how the clocks differ afterwards.
     pub fn do_to(&self, pid: i32) -> Result<ClockState, SkewError> {
         match self {
             Deed::Show => show(pid),
             Deed::Undo => undo(pid),
             Deed::Set(offsets) => {
                 for (clock, Offset(offset_ns)) in offsets {
-                    set(pid, *clock, *offset_ns)?;
+                    set(pid, of_a_process(*clock), *offset_ns)?;
                 }
                 show(pid)
             }
             Deed::Drift(rates) => {
                 for (clock, Rate(ppm)) in rates {
-                    drift(pid, *clock, *ppm)?;
+                    drift(pid, of_a_process(*clock), *ppm)?;
                 }
                 show(pid)
             }
         }
     }
 
-    /// The same as arguments of this program, for a helper beside the process:
-    /// it is process 1 there.
+    /// Returns the arguments of this program that do the same in a helper beside the process,
+    /// which is process 1 there.
     pub fn beside(&self) -> Vec<String> {
         fn flags<T: std::fmt::Display>(all: &[(ClockName, T)]) -> Vec<String> {
             let flags = all.iter().map(|(clock, by)| format!("--{clock}={by}"));
@@ -50,7 +51,7 @@ impl Deed {
         [arguments.to_vec(), clocks].concat()
     }
 
-    /// What a helper with these arguments printed.
+    /// Parses the output of a helper with these arguments.
     pub fn answer(printed: &str) -> Result<ClockState, String> {
         serde_json::from_str(printed)
             .map_err(|error| format!("{printed:?} is no state of clocks: {error}"))

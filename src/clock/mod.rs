@@ -1,53 +1,24 @@
-//! Time: as nobody can skew it, and the skewing of one running process.
+//! Operations on the clocks of a process, done here or by a helper, and the notation that a
+//! person writes them in.
 
 mod deed;
-mod error;
-mod shift;
-#[cfg_attr(
-    not(all(target_os = "linux", target_arch = "x86_64")),
-    path = "elsewhere.rs"
-)]
-mod skew;
 mod words;
 
-pub use crate::model::ClockName;
 pub use deed::Deed;
-pub use error::SkewError;
-use nix::time::{ClockId, clock_gettime};
-pub use shift::{ClockShift, ClockState};
-pub use skew::{can_skew, drift, set, show, undo};
+pub use vdso_clock::{
+    ClockShift, ClockState, SkewError, can_skew, own_clocks_ns, raw_monotonic_ns,
+};
 pub use words::{Offset, Rate};
 
-/// CLOCK_MONOTONIC in nanoseconds, by the raw system call.
-///
-/// The vDSO is passed by on purpose: skewing a process's clock means patching
-/// its vDSO, and the times in the evidence must not follow that. All containers
-/// of one host share this clock, so their events can be compared.
-pub fn raw_monotonic_ns() -> u64 {
-    raw_ns(libc::CLOCK_MONOTONIC) as u64
+pub use crate::model::ClockName;
+
+fn of_a_process(clock: ClockName) -> vdso_clock::Clock {
+    match clock {
+        ClockName::Realtime => vdso_clock::Clock::Realtime,
+        ClockName::Monotonic => vdso_clock::Clock::Monotonic,
+    }
 }
 
-/// Either clock as the kernel has it; fits until the year 2262.
-fn raw_ns(clock: libc::clockid_t) -> i64 {
-    let mut time = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
-    // SAFETY: the kernel writes one timespec through a pointer to a live, writable one.
-    let result = unsafe { libc::syscall(libc::SYS_clock_gettime, clock, &mut time) };
-    assert_eq!(result, 0, "clock {clock} exists on every Linux");
-    time.tv_sec * 1_000_000_000 + time.tv_nsec
-}
-
-/// Both clocks as this process sees them, the realtime clock first: through
-/// the vDSO, and so with every skew.
-pub fn own_clocks_ns() -> (i64, i64) {
-    let read = |clock: ClockId| {
-        let time = clock_gettime(clock).expect("both clocks exist on every Linux");
-        time.tv_sec() * 1_000_000_000 + time.tv_nsec()
-    };
-    (
-        read(ClockId::CLOCK_REALTIME),
-        read(ClockId::CLOCK_MONOTONIC),
-    )
+pub fn shift_of(state: &ClockState, clock: ClockName) -> ClockShift {
+    state.of(of_a_process(clock))
 }

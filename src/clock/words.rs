@@ -5,11 +5,11 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// `+15s`, `-60s`, `500ms`, in nanoseconds.
+/// An offset in nanoseconds, written as `+15s`, `-60s` or `500ms`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Offset(pub i64);
 
-/// `500ppm`, `-200ppm`.
+/// A rate in millionths, written as `500ppm` or `-200ppm`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate(pub i64);
 

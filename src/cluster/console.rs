@@ -4,13 +4,13 @@ use std::time::Duration;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
 
-/// A line this short fits into the pipe of a process that stands still.
+/// The time to write a line. One this short fits into the pipe of a stopped process.
 const SAY_DEADLINE: Duration = Duration::from_secs(5);
 
 /// A process's stdin and stdout: a control channel that no network fault cuts.
 pub struct Console {
     pub stdin: Stdin,
-    /// Ends when the process does.
+    /// The lines end when the process does.
     pub lines: mpsc::Receiver<ConsoleLine>,
 }
 
@@ -21,15 +21,15 @@ pub enum ConsoleLine {
 }
 
 impl ConsoleLine {
-    /// Lines that may wait for the orchestrator; a worker that prints more is slowed down.
+    /// The number of lines that may wait to be read; a process that prints more is slowed down.
     pub const MOST_WAITING: usize = 1024;
 }
 
-/// Dropping it ends the process's input.
+/// The stdin of a process, which ends when this is dropped.
 pub struct Stdin(pub Pin<Box<dyn AsyncWrite + Send>>);
 
 impl Stdin {
-    /// Returns when the process can read it, though it may not have.
+    /// Writes a line. It returns when the process can read the line, though it may not have.
     pub async fn say(&mut self, line: &str) -> io::Result<()> {
         let line = format!("{line}\n");
         let written = async {

@@ -1,5 +1,4 @@
-use super::TopologyError;
-use std::time::Duration;
+use super::*;
 
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
@@ -29,7 +28,7 @@ pub enum ClusterError {
     NotReady {
         node: String,
         reason: String,
-        /// Its last lines, below the message.
+        /// Its last lines, shown below the message.
         log: String,
     },
     #[error(
@@ -40,4 +39,28 @@ pub enum ClusterError {
     LeftBehind(Vec<String>),
     #[error(transparent)]
     Topology(#[from] TopologyError),
+}
+
+pub type ClusterResult<T = ()> = Result<T, ClusterError>;
+
+impl ClusterError {
+    /// Makes an error; `what` completes "could not …".
+    pub fn failed(what: impl Into<String>, reason: impl ToString) -> ClusterError {
+        ClusterError::Failed {
+            what: what.into(),
+            reason: reason.to_string(),
+        }
+    }
+
+    pub fn deadline(what: impl Into<String>, after: Duration) -> ClusterError {
+        let what = what.into();
+        ClusterError::Deadline { what, after }
+    }
+
+    pub fn missing(what: impl Into<String>, remedy: impl Into<String>) -> ClusterError {
+        ClusterError::Missing {
+            what: what.into(),
+            remedy: remedy.into(),
+        }
+    }
 }

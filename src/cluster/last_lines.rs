@@ -29,7 +29,7 @@ impl LastLines {
             .to_owned()
     }
 
-    /// Below a message: every line on a line of its own, indented.
+    /// Formats the lines for below a message: each on a line of its own, indented.
     pub fn below(&self) -> String {
         self.with_each_after("\n    ")
     }

@@ -1,7 +1,6 @@
-/// A longer line is no event; it is cut so that it cannot fill the memory.
+/// A longer line is not an event; it is cut so that it cannot fill the memory.
 const LONGEST_LINE: usize = 64 * 1024;
 
-/// Puts chunks together into whole lines.
 #[derive(Default)]
 pub struct Lines {
     rest: Vec<u8>,
@@ -29,10 +28,8 @@ mod tests {
     fn chunks_become_whole_lines() {
         let mut lines = Lines::default();
         assert!(lines.take(b"{\"a\"").is_empty());
-        assert_eq!(
-            lines.take(b":1}\n{\"b\":2}\nre"),
-            ["{\"a\":1}", "{\"b\":2}"]
-        );
+        let expected = ["{\"a\":1}", "{\"b\":2}"];
+        assert_eq!(lines.take(b":1}\n{\"b\":2}\nre"), expected);
         assert_eq!(lines.take(b"st\r\n"), ["rest"]);
     }
 

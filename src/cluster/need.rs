@@ -1,16 +1,34 @@
 use super::NodeSpec;
 
-/// Something that a case needs, and that not every runtime has.
+/// A need of a case that not every runtime meets.
 #[derive(Clone, Copy, Debug)]
 pub enum Need<'a> {
-    /// This node, started.
+    /// To start this node.
     Node(&'a NodeSpec),
-    /// All that this service connects to, reached through proxies.
+    /// To lead everything that this service connects to through proxies.
     Led(&'a NodeSpec),
-    /// A node that stands still whatever signals come.
+    /// To freeze a node so that no signal wakes it.
     Freezer,
-    /// A node that can be taken off the network.
+    /// To take a node off the network.
     Network,
-    /// Packets that get lost.
+    /// To lose packets.
     PacketFilters,
+    /// To have wrong clocks in one process alone.
+    OwnClocks,
+}
+
+impl Need<'_> {
+    /// Returns what a case needs of the machine beside an engine; if it is missing, the case is
+    /// inconclusive with the reason.
+    pub fn of_the_machine(self) -> Option<&'static str> {
+        match self {
+            Need::OwnClocks => Some(
+                "root on the host or SYS_PTRACE in a helper container, on Linux on x86-64 (clocks)",
+            ),
+            Need::PacketFilters => {
+                Some("NET_ADMIN in a helper container and the kernel's iptables (packets)")
+            }
+            Need::Node(_) | Need::Led(_) | Need::Freezer | Need::Network => None,
+        }
+    }
 }

@@ -1,11 +1,10 @@
-//! Whose container is this, and is that run still alive?
+//! The owner of a container, and whether that run is still alive.
 
 use super::proc_stat::{has_ended, start_time};
 use std::fs;
 
-/// The identity of one running harness process, written on everything it
-/// starts. A pid alone would be reused; with its start time, the boot and the
-/// pid namespace it names exactly one process.
+/// The identity of one running harness process, written on everything it starts. A pid alone could
+/// be reused; with its start time, the boot and the pid namespace it names exactly one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     machine: String,
@@ -16,7 +15,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// This process.
+    /// Returns the identity of this process.
     pub fn current() -> Owner {
         let pid = std::process::id();
         Owner {
@@ -53,8 +52,8 @@ impl Owner {
         })
     }
 
-    /// Whether a pid that it noted can mean the same process to us: after another
-    /// boot, or in another pid namespace, it is anybody's.
+    /// Returns whether a pid that it noted means the same process to us: after another boot, or in
+    /// another pid namespace, the pid may be that of any process.
     pub fn shares_our_pids(&self) -> bool {
         self.is_of_this_boot() && self.pid_namespace == pid_namespace()
     }
@@ -63,28 +62,28 @@ impl Owner {
         !self.boot.is_empty() && self.boot == boot()
     }
 
-    /// Machines that were copied from one image may share the machine id, and each has
-    /// boots of its own; so they have to share the host name as well. What does
-    /// not say who it is, is nobody.
+    /// Returns whether it ran before this machine's last boot. Machines that were copied from one
+    /// image may share the machine id, and each has boots of its own; so the host name has to be
+    /// the same as well. An owner whose machine or boot is unknown matches nothing.
     fn is_of_an_earlier_boot(&self) -> bool {
         let both = [&self.boot, &boot()];
         let are_known = both.iter().all(|boot| !boot.is_empty()) && !self.machine.is_empty();
         are_known && self.machine == machine() && self.boot != boot()
     }
 
-    /// True only where it is certain: another machine, another pid namespace of
-    /// this boot, and what cannot be looked at may well be alive and are left alone.
+    /// Returns true only if it is certain. An owner on another machine, in another pid namespace of
+    /// this boot, or that cannot be looked at may well be alive and is left alone.
     pub fn is_certainly_dead(&self) -> bool {
         self.is_of_an_earlier_boot() || self.shares_our_pids() && has_ended(self.pid, &self.started)
     }
 }
 
-/// Empty where either is unknown.
+/// Returns the machine id and the host name; empty if either is unknown.
 fn machine() -> String {
     let id = first_line("/etc/machine-id");
     let host = first_line("/proc/sys/kernel/hostname");
     let both = id.zip(host).map(|(id, host)| format!("{id}@{host}"));
-    // It becomes a part of a label, and parts are told apart by slashes.
+    // It becomes a part of a label, and slashes separate the parts.
     both.unwrap_or_default().replace('/', "_")
 }
 

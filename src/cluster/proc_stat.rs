@@ -1,4 +1,4 @@
-//! What the kernel says about processes of this machine.
+//! Facts of the kernel about processes of this machine.
 
 use super::ThreadState;
 use nix::errno::Errno;
@@ -7,19 +7,18 @@ use nix::unistd::Pid;
 use std::fs;
 use std::path::Path;
 
-/// When a process was started, in ticks since the boot: with its pid it names
-/// exactly one process.
+/// Returns when a process was started, in ticks since the boot: with its pid that names exactly one
+/// process.
 pub fn start_time(pid: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     field(&stat, 22).map(str::to_owned)
 }
 
-/// Whether this is still the same process, dead or alive.
 pub fn is_still(pid: u32, started: &str) -> bool {
     start_time(pid).is_some_and(|now| now == started)
 }
 
-/// The state of every thread; none where the process has ended.
+/// Returns the state of every thread; none if the process has ended.
 pub fn threads(pid: u32) -> Vec<ThreadState> {
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else {
         return Vec::new();
@@ -34,9 +33,9 @@ pub fn threads(pid: u32) -> Vec<ThreadState> {
     states.collect()
 }
 
-/// Whether the process has ended for certain: there is none with this pid, or it
-/// is another one, or nobody has noticed yet that it is over. What cannot be looked
-/// at (a `/proc` that hides other users' processes) may live.
+/// Returns whether the process has ended for certain: there is none with this pid, or it is another
+/// one, or it is dead and its parent has not noticed yet. A process that cannot be looked at (a
+/// `/proc` that hides other users' processes) may live.
 pub fn has_ended(pid: u32, started: &str) -> bool {
     let Some(pid) = i32::try_from(pid).ok().filter(|pid| *pid > 0) else {
         return false;
@@ -45,7 +44,7 @@ pub fn has_ended(pid: u32, started: &str) -> bool {
     !is_there || is_another_or_over(&Path::new("/proc").join(pid.to_string()), started)
 }
 
-/// What the folder of a process that is there says.
+/// Looks into the folder of a process that is there.
 fn is_another_or_over(process: &Path, started: &str) -> bool {
     let Ok(stat) = fs::read_to_string(process.join("stat")) else {
         return false;
@@ -62,24 +61,23 @@ fn all_threads_are_over(process: &Path) -> bool {
     let mut stats = tasks.map(|task| fs::read_to_string(task?.path().join("stat")));
     stats.all(|stat| match stat {
         Ok(stat) => is_over(&stat),
-        // It ended as we looked.
+        // The thread ended as we looked.
         Err(error) => matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH)),
     })
 }
 
-/// Dead, and only waiting to be noticed.
+/// Returns whether it is dead, and its parent has only not noticed yet.
 fn is_over(stat: &str) -> bool {
     matches!(field(stat, 3), Some("Z" | "X"))
 }
 
-/// Whose process it is.
 pub fn user(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let ids = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
     ids.split_whitespace().next()?.parse().ok()
 }
 
-/// The living processes of the group that this one leads, or led before it ended.
+/// Returns the living processes of the group that this process leads, or led before it ended.
 pub fn group(leader: u32) -> Vec<u32> {
     let Ok(all) = fs::read_dir("/proc") else {
         return Vec::new();
@@ -93,9 +91,8 @@ pub fn group(leader: u32) -> Vec<u32> {
     pids.filter(is_member).collect()
 }
 
-/// A field of a `stat` file, counted from 1 as proc(5) does. The second is a
-/// name in parentheses that may itself hold spaces, so counting starts behind
-/// the last `)`.
+/// Returns a field of a `stat` file, counted from 1 as in proc(5). The second is a name in
+/// parentheses that may itself hold spaces, so counting starts behind the last `)`.
 fn field(stat: &str, number: usize) -> Option<&str> {
     let after_name = &stat[stat.rfind(')')? + 1..];
     after_name.split_whitespace().nth(number.checked_sub(3)?)

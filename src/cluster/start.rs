@@ -1,13 +1,10 @@
-use super::{Cluster, ClusterError, NodeSpec};
+use super::*;
 use futures_util::future::try_join_all;
 
-/// Starts services and returns when all of them are ready. Those that come
-/// after others do not wait until these are ready, only for what they are to
-/// say first: etcd's members, for one, get ready together or not at all.
-pub async fn start_services(
-    cluster: &dyn Cluster,
-    services: &[NodeSpec],
-) -> Result<(), ClusterError> {
+/// Starts services and returns when all of them are ready. Services that come after others do not
+/// wait until these are ready, only for the line that these print first: etcd's members, for
+/// example, get ready together or not at all.
+pub async fn start_services(cluster: &dyn Cluster, services: &[NodeSpec]) -> ClusterResult {
     try_join_all(services.iter().map(|node| cluster.create_node(node))).await?;
     for after_others in [false, true] {
         let wave = services
@@ -23,11 +20,7 @@ pub async fn start_services(
     Ok(())
 }
 
-async fn said(
-    cluster: &dyn Cluster,
-    node: &NodeSpec,
-    text: &Option<String>,
-) -> Result<(), ClusterError> {
+async fn said(cluster: &dyn Cluster, node: &NodeSpec, text: &Option<String>) -> ClusterResult {
     match text {
         Some(text) => cluster.await_said(&node.name, text).await,
         None => Ok(()),

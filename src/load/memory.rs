@@ -1,10 +1,10 @@
-/// Lets the peak begin anew. Where the system does not offer that, it goes on.
+/// Resets the peak. If the system does not allow that, the old peak stays.
 pub(super) fn forget_peak_memory() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The most memory that this process has had at any time since, in KiB; 0 where
-/// the system does not say.
+/// Returns the most memory that this process has used since, in KiB; 0 if the system does not
+/// report it.
 pub(super) fn peak_memory_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -1,23 +1,23 @@
 //! Load on locks: contenders at a fixed rate, and a great many keys.
 //!
-//! What is measured is counted from when it was due, so a queue that grows is
-//! seen; and everything that is held is written with its token, so a load is
-//! judged like every other run.
+//! Times count from when an arrival was due, so a growing queue is visible. Every hold is
+//! written with its token, so a load is judged like every other run.
 
 mod contend;
 mod error;
 mod generate;
 mod keyspace;
 mod memory;
+mod plan;
 
 pub use contend::contend;
-pub use error::LoadError;
+pub use error::{LoadError, LoadResult};
 pub use generate::{GeneratePlan, Generated, Names, generate, generated_names};
 pub use keyspace::keyspace;
+pub use plan::{Arrivals, ContendPlan, KeyspacePlan, LoadPlan};
 
 use crate::model::{ArrivalRow, Event};
 
-/// Where the load goes.
 #[derive(Clone, Debug)]
 pub struct Targets {
     /// `host:port` of each lock server.
@@ -26,7 +26,7 @@ pub struct Targets {
     pub resource: String,
 }
 
-/// Takes down what happens, row by row. It must not wait for anything.
+/// A recorder of what happens, row by row. It must not block.
 pub trait Recorder: Send + Sync {
     fn event(&self, event: &Event);
     fn arrival(&self, row: &ArrivalRow);

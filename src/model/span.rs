@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     pub from: Duration,
-    /// Equal to `from` where nothing is left to chance.
+    /// Equal to `from` if nothing is random.
     pub to: Duration,
 }
 
@@ -18,7 +18,7 @@ impl Span {
         }
     }
 
-    /// To the millisecond, both bounds included.
+    /// Draws a duration in whole milliseconds, both bounds included.
     pub fn draw(self, random: &mut fastrand::Rng) -> Duration {
         let ms = |duration: Duration| duration.as_millis() as u64;
         match self.from == self.to {

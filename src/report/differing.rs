@@ -1,17 +1,10 @@
-//! Where a judgement is not what a `result.json` says, field by field.
+//! Compares a judgement with a `result.json`, field by field.
 
-use serde_json::Value;
+use super::document::{ADDED, BY_NAME};
+use super::*;
 
-/// Fields in which names are data: one that only the record has is no field of a later
-/// program, but something that is not there any more.
-const BY_NAME: [&str; 5] = ["cases", "violations", "excused", "promises", "last_writer"];
-
-/// Fields that earlier programs did not write: where a record does not have them, it says
-/// nothing about them.
-const ADDED: [&str; 4] = ["lock", "promises", "excused", "contended"];
-
-/// The places at which the record says otherwise. Fields that this program does not write
-/// are passed over, as the contract wants it, and so are fields that the record's did not.
+/// Returns the places at which the record differs. Fields that this program does not write are
+/// ignored, as the contract requires, and so are fields that the recording program did not write.
 pub fn differing(ours: &Value, recorded: &Value) -> Vec<String> {
     let mut places = Vec::new();
     compare("", false, ours, recorded, &mut places);
@@ -53,7 +46,6 @@ fn compare(place: &str, by_name: bool, ours: &Value, recorded: &Value, places: &
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn what_a_later_program_adds_is_passed_over() {

@@ -1,7 +1,7 @@
-//! Text in columns. Where the columns do not fit, each row becomes a few lines. Words and
-//! cells may come out of a record, and are shown as such.
+//! Text in columns. If the columns do not fit, each row becomes several lines. Words and cells
+//! may come from a record, so unsafe characters are made visible.
 
-use super::shown;
+use super::*;
 
 pub struct Grid {
     heads: Vec<String>,
@@ -10,8 +10,20 @@ pub struct Grid {
 
 const GAP: &str = "  ";
 
+pub type Column<T> = (&'static str, fn(&T) -> String);
+
 impl Grid {
-    /// The first column is words and stands left; the others stand right.
+    pub fn of<'a, T: 'a>(columns: &[Column<T>], rows: impl IntoIterator<Item = &'a T>) -> Grid {
+        let heads: Vec<&str> = columns.iter().map(|(head, _)| *head).collect();
+        let mut grid = Grid::new(&heads);
+        for row in rows {
+            grid.row(columns.iter().map(|(_, cell)| cell(row)).collect());
+        }
+        grid
+    }
+
+    /// Makes an empty grid. The first column is text and aligned left; the others are aligned
+    /// right.
     pub fn new(heads: &[&str]) -> Grid {
         Grid {
             heads: heads.iter().map(|head| (*head).to_owned()).collect(),
@@ -28,7 +40,7 @@ impl Grid {
         self.rows.is_empty()
     }
 
-    /// Lines of at most so many columns, each after the indent.
+    /// Returns indented lines of at most this many columns.
     pub fn text(&self, indent: &str, width: usize) -> String {
         let all = || std::iter::once(&self.heads).chain(&self.rows);
         let widest = |column: usize| {
@@ -71,7 +83,7 @@ impl Grid {
                 last.pop();
             }
             let named = named.iter().map(String::as_str);
-            // A name speaks for itself; a number alone says nothing.
+            // A name is clear by itself; a number needs its head.
             let is_number = first.parse::<f64>().is_ok();
             let head = self.heads.first().filter(|_| is_number);
             let head: String = head.iter().map(|head| format!("{head} ")).collect();
@@ -83,26 +95,26 @@ impl Grid {
     }
 }
 
-/// Words in lines of at most so many columns, where they can be parted; what
-/// follows the first line stands deeper.
+/// Wraps words into lines of at most this many columns, where possible; the lines after the
+/// first are indented further.
 pub fn wrapped(words: &str, indent: &str, width: usize) -> String {
     wrapped_painted(&shown::line(words), indent, width)
 }
 
-/// The same for words that have colours, and nothing in them that is not shown already.
+/// Does the same for text with colours that is already safe to show.
 pub fn wrapped_painted(words: &str, indent: &str, width: usize) -> String {
     let deeper = format!("{indent}  ");
     filled(words.split_whitespace(), indent, &deeper, width)
 }
 
-/// The same behind something; what follows the first line stands where its words do.
+/// Wraps words behind a prefix; the following lines are aligned with the first word.
 pub fn hung(first: &str, words: &str, width: usize) -> String {
     let below = " ".repeat(columns(first));
     let words = shown::line(words);
     filled(words.split_whitespace(), first, &below, width)
 }
 
-/// How many columns a text takes: colours take none.
+/// Returns how many columns a text takes: colours take none.
 pub fn columns(text: &str) -> usize {
     let mut parts = text.split('\u{1b}');
     let before = parts.next().map_or(0, |part| part.chars().count());

@@ -1,147 +1,147 @@
-//! JUnit XML, as CI systems read it: a suite for each run, and in it a test for each
-//! case. Not as expected is a failure; what nobody can tell is an error.
+//! JUnit XML for CI systems: a suite for each run, with a test for each case. Not as expected
+//! is a failure; inconclusive is an error.
 
 use super::markup::escaped;
 use super::terminal::{case_text, missed};
-use super::{lock, shown};
-use crate::model::{CaseResult, LockOutcome, Outcome, RunRecord};
-use std::fmt::Write;
+use super::*;
 
-/// A run as it stands in a document.
+/// A run as a suite of a document.
 pub struct Suite {
-    tests: usize,
-    failures: usize,
-    errors: usize,
+    name: String,
+    properties: Vec<(String, String)>,
+    tests: Vec<Test>,
+}
+
+struct Test {
+    name: String,
     took_ms: Option<u64>,
-    text: String,
+    /// The element, type and message of a failure or error, if there is one.
+    wrong: Option<(&'static str, &'static str, String)>,
+    told: String,
 }
 
 pub fn suite(run: &RunRecord) -> Suite {
-    let outcomes = |wanted: Outcome| {
-        let outcomes = run.cases.iter().map(|case| case.verdict.outcome);
-        outcomes.filter(|outcome| *outcome == wanted).count()
+    let unfinished = match run.began() {
+        true => "the run ended before it had judged this case",
+        false => "the command ended before this run began",
     };
-    let mut suite = Suite {
-        tests: run.cases.len() + run.unfinished.len(),
-        failures: outcomes(Outcome::NotAsExpected),
-        errors: outcomes(Outcome::Inconclusive) + run.unfinished.len(),
-        took_ms: added(run.cases.iter().map(took_ms)),
-        text: String::new(),
-    };
-    let (name, counts) = (attribute(&run.scenario), suite.counts());
-    let text = &mut suite.text;
-    let _ = writeln!(text, "  <testsuite name=\"{name}\"{counts}>");
-    text.push_str("    <properties>\n");
-    for (name, value) in properties(run) {
-        let (name, value) = (attribute(&name), attribute(&one_line(&value)));
-        let _ = writeln!(text, "      <property name=\"{name}\" value=\"{value}\"/>");
-    }
-    text.push_str("    </properties>\n");
-    for case in &run.cases {
-        tested(text, run, case);
-    }
-    for case in &run.unfinished {
-        let (class, name) = (attribute(&run.scenario), attribute(case));
-        let _ = writeln!(
-            text,
-            "    <testcase classname=\"{class}\" name=\"{name}\">\n      \
-             <error type=\"unfinished\" message=\"{}\"/>\n    </testcase>",
-            match run.began() {
-                true => "the run ended before it had judged this case",
-                false => "the command ended before this run began",
-            }
-        );
-    }
-    text.push_str("  </testsuite>\n");
-    suite
-}
-
-/// A scenario of which not even the cases are known: one test that stands for all of them.
-pub fn invalid(scenario: &str, reason: &str) -> Suite {
-    let mut suite = Suite {
-        tests: 1,
-        failures: 0,
-        errors: 1,
+    let unfinished = run.unfinished.iter().map(|case| Test {
+        name: case.to_string(),
         took_ms: None,
-        text: String::new(),
-    };
-    let (name, counts) = (attribute(scenario), suite.counts());
-    let (message, told) = (attribute(&one_line(reason)), escaped(reason));
-    suite.text = format!(
-        "  <testsuite name=\"{name}\"{counts}>\n    \
-         <testcase classname=\"{name}\" name=\"{name}\">\n      \
-         <error type=\"invalid\" message=\"{message}\">{told}</error>\n    \
-         </testcase>\n  </testsuite>\n"
-    );
-    suite
+        wrong: Some(("error", "unfinished", unfinished.to_owned())),
+        told: String::new(),
+    });
+    Suite {
+        name: run.scenario.to_string(),
+        properties: properties(run),
+        tests: run.cases.iter().map(Test::of).chain(unfinished).collect(),
+    }
 }
 
-/// All runs of one command.
-pub fn document(suites: &[Suite]) -> String {
-    let sum = |of: fn(&Suite) -> usize| suites.iter().map(of).sum();
-    let all = Suite {
-        tests: sum(|suite| suite.tests),
-        failures: sum(|suite| suite.failures),
-        errors: sum(|suite| suite.errors),
-        took_ms: added(suites.iter().map(|suite| suite.took_ms)),
-        text: String::new(),
+/// Returns the suite of a scenario whose cases are unknown: one test represents all of them.
+pub fn invalid(scenario: &str, reason: &str) -> Suite {
+    let test = Test {
+        name: scenario.to_owned(),
+        took_ms: None,
+        wrong: Some(("error", "invalid", reason.to_owned())),
+        told: reason.to_owned(),
     };
-    let suites: String = suites.iter().map(|suite| suite.text.as_str()).collect();
+    Suite {
+        name: scenario.to_owned(),
+        properties: Vec::new(),
+        tests: vec![test],
+    }
+}
+
+/// Returns the document of all runs of one command.
+pub fn document(suites: &[Suite]) -> String {
+    let counts = counts(suites.iter().flat_map(|suite| &suite.tests));
+    let suites: String = suites.iter().map(Suite::text).collect();
     format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-         <testsuites name=\"fencepost\"{}>\n{suites}</testsuites>\n",
-        all.counts()
+         <testsuites name=\"fencepost\"{counts}>\n{suites}</testsuites>\n"
     )
 }
 
-impl Suite {
-    fn counts(&self) -> String {
-        let Suite {
-            tests,
-            failures,
-            errors,
-            took_ms,
-            ..
-        } = self;
-        let time = time(*took_ms);
-        format!(" tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\"{time}")
-    }
-}
-
-fn tested(text: &mut String, run: &RunRecord, case: &CaseResult) {
-    let (class, name) = (attribute(&run.scenario), attribute(&case.name));
-    let time = time(took_ms(case));
-    let open = format!("    <testcase classname=\"{class}\" name=\"{name}\"{time}");
-    let is_broken = lock::outcome(case) == Some(LockOutcome::Broken);
-    let (element, kind, mut message) = match case.verdict.outcome {
-        // A scenario may expect a lock that breaks its promises; whoever reads on finds out which.
-        Outcome::AsExpected if is_broken => {
-            let told = escaped(&case_text(case));
-            let _ = writeln!(
-                text,
-                "{open}>\n      <system-out>{told}</system-out>\n    </testcase>"
-            );
-            return;
-        }
-        Outcome::AsExpected => {
-            let _ = writeln!(text, "{open}/>");
-            return;
-        }
-        Outcome::NotAsExpected => ("failure", "not_as_expected", missed(case)),
-        Outcome::Inconclusive => ("error", "inconclusive", doubts(case)),
+fn counts<'a>(tests: impl Iterator<Item = &'a Test> + Clone) -> String {
+    let wrong = |element: &str| {
+        let wrong = tests.clone().filter_map(|test| test.wrong.as_ref());
+        wrong.filter(|(wrong, ..)| *wrong == element).count()
     };
-    if is_broken {
-        let separator = if message.is_empty() { "" } else { "; " };
-        message = format!("{message}{separator}{}", LockOutcome::Broken);
-    }
-    let (message, told) = (attribute(&one_line(&message)), escaped(&case_text(case)));
-    let _ = writeln!(
-        text,
-        "{open}>\n      <{element} type=\"{kind}\" message=\"{message}\">{told}</{element}>\n    </testcase>"
-    );
+    let took_ms = tests.clone().filter_map(|test| test.took_ms);
+    let (failures, errors) = (wrong("failure"), wrong("error"));
+    let time = time(took_ms.reduce(|sum, ms| sum + ms));
+    let count = tests.clone().count();
+    format!(" tests=\"{count}\" failures=\"{failures}\" errors=\"{errors}\"{time}")
 }
 
-/// What was asked for, and where it ran.
+impl Suite {
+    fn text(&self) -> String {
+        let (name, counts) = (attribute(&self.name), counts(self.tests.iter()));
+        let mut text = format!("  <testsuite name=\"{name}\"{counts}>\n");
+        if !self.properties.is_empty() {
+            text += "    <properties>\n";
+            for (name, value) in &self.properties {
+                let (name, value) = (attribute(name), attribute(&one_line(value)));
+                let _ = writeln!(text, "      <property name=\"{name}\" value=\"{value}\"/>");
+            }
+            text += "    </properties>\n";
+        }
+        text.extend(self.tests.iter().map(|test| test.text(&name)));
+        text + "  </testsuite>\n"
+    }
+}
+
+impl Test {
+    fn of(case: &CaseResult) -> Test {
+        let is_broken = lock::outcome(case) == Some(LockOutcome::Broken);
+        let mut wrong = match case.verdict.outcome {
+            Outcome::AsExpected => None,
+            Outcome::NotAsExpected => Some(("failure", "not_as_expected", missed(case))),
+            Outcome::Inconclusive => Some(("error", "inconclusive", doubts(case))),
+        };
+        if let Some((_, _, message)) = wrong.as_mut().filter(|_| is_broken) {
+            let separator = if message.is_empty() { "" } else { "; " };
+            *message += &format!("{separator}{}", LockOutcome::Broken);
+        }
+        // A scenario may expect a lock that breaks its promises; the text says which ones.
+        let is_told = wrong.is_some() || is_broken;
+        Test {
+            name: case.name.to_string(),
+            took_ms: took_ms(case),
+            wrong,
+            told: if is_told {
+                case_text(case)
+            } else {
+                String::new()
+            },
+        }
+    }
+
+    fn text(&self, class: &str) -> String {
+        let (name, time, told) = (
+            attribute(&self.name),
+            time(self.took_ms),
+            escaped(&self.told),
+        );
+        let open = format!("    <testcase classname=\"{class}\" name=\"{name}\"{time}");
+        let inner = match &self.wrong {
+            None if told.is_empty() => return format!("{open}/>\n"),
+            None => format!("<system-out>{told}</system-out>"),
+            Some((element, kind, message)) => {
+                let message = attribute(&one_line(message));
+                let wrong = format!("<{element} type=\"{kind}\" message=\"{message}\"");
+                match told.is_empty() {
+                    true => format!("{wrong}/>"),
+                    false => format!("{wrong}>{told}</{element}>"),
+                }
+            }
+        };
+        format!("{open}>\n      {inner}\n    </testcase>\n")
+    }
+}
+
+/// Returns the settings of a run, and where it ran.
 fn properties(run: &RunRecord) -> Vec<(String, String)> {
     let mut all = vec![
         ("scenario_hash".to_owned(), run.scenario_hash.clone()),
@@ -156,10 +156,7 @@ fn properties(run: &RunRecord) -> Vec<(String, String)> {
     }
     let locks = run.cases.iter().filter_map(|case| {
         let outcome = lock::outcome(case)?;
-        Some((
-            format!("lock {}", case.name),
-            lock::name(outcome).to_owned(),
-        ))
+        Some((format!("lock {}", case.name), lock::name(outcome)))
     });
     all.extend(locks);
     let versions = run.cases.iter().flat_map(|case| &case.notes.versions);
@@ -167,20 +164,16 @@ fn properties(run: &RunRecord) -> Vec<(String, String)> {
     let environment = run.environment.clone().into_iter().chain(versions);
     let mut environment: Vec<_> = environment.collect();
     environment.sort();
-    // Cases of one run mostly have the same servers.
+    // Cases of one run usually have the same servers.
     environment.dedup();
     all.extend(environment);
     all
 }
 
-/// Everything that a case took; `None` where nobody measured it.
+/// Returns the total time of a case; `None` if it was not measured.
 fn took_ms(case: &CaseResult) -> Option<u64> {
     let measured = |name: &str| case.notes.measurements.get(name).copied();
     Some(measured("scenario_ms")? + measured("overhead_ms")?)
-}
-
-fn added(parts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
-    parts.flatten().reduce(|sum, part| sum + part)
 }
 
 fn time(ms: Option<u64>) -> String {
@@ -188,31 +181,25 @@ fn time(ms: Option<u64>) -> String {
     seconds.unwrap_or_default()
 }
 
-/// As the value of an attribute, in which lines mean nothing.
+/// Returns a text as the value of an attribute, which cannot contain lines.
 fn attribute(words: &str) -> String {
     escaped(&shown::line(words))
 }
 
-/// A line break in an attribute is a blank to whoever reads it.
+/// Replaces line breaks by blanks, because readers of an attribute do that anyway.
 fn one_line(words: &str) -> String {
-    words.split_whitespace().collect::<Vec<_>>().join(" ")
+    joined(words.split_whitespace(), " ")
 }
 
 fn doubts(case: &CaseResult) -> String {
-    let doubts: Vec<&str> = case
-        .verdict
-        .doubts
-        .iter()
-        .map(|doubt| doubt.text.as_str())
-        .collect();
-    doubts.join("; ")
+    let doubts = case.verdict.doubts.iter().map(|doubt| doubt.text.as_str());
+    joined(doubts, "; ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{CaseVerdict, Doubt, DoubtReason, Finding, Found, Kept};
-    use crate::report::made_up::{case, lock_case, run};
+    use crate::report::made_up::{self, case, lock_case, run, says};
 
     fn judged(name: &str, outcome: Outcome) -> CaseResult {
         let mut judged = case(name, None);
@@ -226,16 +213,7 @@ mod tests {
     #[test]
     fn a_case_is_a_test_and_only_what_is_not_as_expected_fails() {
         let mut bad = judged("fenced", Outcome::NotAsExpected);
-        bad.verdict = CaseVerdict {
-            findings: vec![Finding {
-                what: "stale_rejections".to_owned(),
-                expected: "1..".to_owned(),
-                held: false,
-                found: Found::Count(0),
-                outcome: Outcome::NotAsExpected,
-            }],
-            ..bad.verdict
-        };
+        bad.verdict.findings = vec![made_up::missed("stale_rejections", "1..", 0)];
         let mut unsure = judged("unsure", Outcome::Inconclusive);
         unsure.verdict.doubts = vec![Doubt::new(DoubtReason::Gap, "nothing proves\nthe pause")];
         let mut all = run(vec![judged("good", Outcome::AsExpected), bad, unsure]);
@@ -251,9 +229,7 @@ mod tests {
             "<error type=\"inconclusive\" message=\"nothing proves the pause\">",
             "<error type=\"unfinished\" message=\"the run ended before it had judged this case\"/>",
         ];
-        for part in expected {
-            assert!(text.contains(part), "no {part} in\n{text}");
-        }
+        says(&text, &expected);
     }
 
     #[test]
@@ -263,15 +239,16 @@ mod tests {
         let good = lock_case("good", Kept::Kept);
         let all = run(vec![lock_case("expected", Kept::Broken), good, missed]);
         let text = document(&[suite(&all)]);
-        for part in [
-            "<property name=\"lock expected\" value=\"broken\"/>",
-            "<property name=\"lock good\" value=\"kept\"/>",
-            "<testcase classname=\"contention\" name=\"good\"/>",
-            "name=\"expected\">\n      <system-out>expected (fence on): as expected, the lock broke its promises\n  broken: exclusion</system-out>",
-            "<failure type=\"not_as_expected\" message=\"the lock broke its promises\">",
-        ] {
-            assert!(text.contains(part), "no {part} in\n{text}");
-        }
+        says(
+            &text,
+            &[
+                "<property name=\"lock expected\" value=\"broken\"/>",
+                "<property name=\"lock good\" value=\"kept\"/>",
+                "<testcase classname=\"contention\" name=\"good\"/>",
+                "name=\"expected\">\n      <system-out>expected (fence on): as expected, the lock broke its promises\n  broken: exclusion</system-out>",
+                "<failure type=\"not_as_expected\" message=\"the lock broke its promises\">",
+            ],
+        );
     }
 
     #[test]
@@ -280,7 +257,7 @@ mod tests {
         assert!(!text.contains("time="), "{text}");
     }
 
-    /// Control characters are not allowed in XML, however they are written.
+    /// Control characters are not allowed in XML, not even escaped.
     #[test]
     fn nothing_out_of_a_record_breaks_the_document() {
         let hostile = "\"<b>]]>&\u{1b}[31m\u{1}\u{85}\u{202e}\u{fffe}\r\nx";

@@ -1,38 +1,26 @@
-//! Whether the lock kept its promises, apart from whether the scenario came out as written:
-//! the words of all reports.
+//! Words for all reports about whether the lock kept its promises, which is separate from
+//! whether the scenario came out as expected.
 
-use crate::model::{
-    Ability, CaseResult, CaseVerdict, DoubtReason, Judgement, Kept, LockOutcome, Outcome, Promise,
-    Violation, ViolationKind,
-};
-use std::collections::BTreeMap;
+use super::*;
 
-/// What a case says about its lock; `None` where it never used one.
+/// Returns the outcome of the lock of a case; `None` if it never used one.
 pub fn outcome(case: &CaseResult) -> Option<LockOutcome> {
     let never_used = case.judgement.promises.is_empty() && case.notes.workers.is_empty();
     let is_silent = case.notes.never_played || case.notes.is_without_writes() || never_used;
     (!is_silent).then(|| case.judgement.lock_outcome())
 }
 
-/// As a table has it.
-pub fn word(outcome: LockOutcome) -> &'static str {
-    match outcome {
-        LockOutcome::Kept => "kept",
-        LockOutcome::Broken => "broken",
-        LockOutcome::Excused => "excused",
-        LockOutcome::NotTested => "not tested",
-    }
+/// Returns an outcome as a table shows it.
+pub fn word(outcome: LockOutcome) -> String {
+    name(outcome).replace('_', " ")
 }
 
-/// As `result.json` has it, for pages that programs read.
-pub fn name(outcome: LockOutcome) -> &'static str {
-    match outcome {
-        LockOutcome::NotTested => "not_tested",
-        other => word(other),
-    }
+/// Returns an outcome as in `result.json`, for pages that programs read.
+pub fn name(outcome: LockOutcome) -> String {
+    json!(outcome).as_str().unwrap_or_default().to_owned()
 }
 
-/// In half a line: `the lock kept its promises (lock server not seen)`.
+/// Returns half a line: `the lock kept its promises (lock server not seen)`.
 pub fn summary(case: &CaseResult) -> Option<String> {
     let outcome = outcome(case)?;
     Some(match case.judgement.lock_servers_seen {
@@ -41,7 +29,7 @@ pub fn summary(case: &CaseResult) -> Option<String> {
     })
 }
 
-/// What has to be said beside the summary, a line each.
+/// Returns the details beside the summary, one per line.
 pub fn details(judgement: &Judgement) -> Vec<String> {
     let mut lines = Vec::new();
     if judgement.lock_outcome() == LockOutcome::NotTested {
@@ -49,7 +37,7 @@ pub fn details(judgement: &Judgement) -> Vec<String> {
     }
     lines.extend(broken(judgement));
     lines.extend(excused(judgement));
-    // Why exclusion was not is said above, unless something else was broken.
+    // The reason about exclusion is already said above if the lock was not tested.
     let is_said = judgement.lock_outcome() == LockOutcome::NotTested;
     let unchecked = judgement.promises.iter();
     let unchecked = unchecked.filter(|(promise, _)| **promise != Promise::Exclusion || !is_said);
@@ -57,15 +45,12 @@ pub fn details(judgement: &Judgement) -> Vec<String> {
         let reason = kept.reason()?;
         Some(format!("{promise}: not checked, {reason}"))
     });
-    let unchecked: Vec<String> = unchecked.collect();
-    if !unchecked.is_empty() {
-        lines.push(unchecked.join("; "));
-    }
+    lines.extend(Some(joined(unchecked, "; ")).filter(|line| !line.is_empty()));
     lines.extend(not_offered(judgement));
     lines
 }
 
-/// Why a lock that excludes nobody would have come out the same.
+/// Explains why a lock that excludes nobody would have had the same outcome.
 fn not_tested(judgement: &Judgement) -> String {
     let same = "a lock that excludes nobody would come out the same";
     match judgement.promises.get(&Promise::Exclusion) {
@@ -75,7 +60,7 @@ fn not_tested(judgement: &Judgement) -> String {
     }
 }
 
-/// `broken: exclusion (granted_while_held 2), release (freed_another 1)`.
+/// Returns `broken: exclusion (granted_while_held 2), release (freed_another 1)`.
 fn broken(judgement: &Judgement) -> Option<String> {
     let is_broken = |kept: &Kept| *kept == Kept::Broken;
     let broken = judgement.promises.iter();
@@ -90,11 +75,11 @@ fn broken(judgement: &Judgement) -> Option<String> {
             false => format!("{promise} ({})", kinds.join(", ")),
         }
     });
-    let broken: Vec<String> = broken.collect();
-    (!broken.is_empty()).then(|| format!("broken: {}", broken.join(", ")))
+    let broken = joined(broken, ", ");
+    (!broken.is_empty()).then(|| format!("broken: {broken}"))
 }
 
-/// `granted_while_held 1, excused by restart-empty of redis`, a line for each excuse.
+/// Returns `granted_while_held 1, excused by restart-empty of redis`, one line per excuse.
 fn excused(judgement: &Judgement) -> Vec<String> {
     let mut by_excuse: BTreeMap<&str, BTreeMap<ViolationKind, u64>> = BTreeMap::new();
     for violation in &judgement.excused {
@@ -102,11 +87,8 @@ fn excused(judgement: &Judgement) -> Vec<String> {
         *kinds.entry(violation.kind).or_default() += 1;
     }
     let lines = by_excuse.into_iter().map(|(excuse, kinds)| {
-        let kinds: Vec<String> = kinds
-            .iter()
-            .map(|(kind, n)| format!("{kind} {n}"))
-            .collect();
-        format!("{}, excused by {excuse}", kinds.join(", "))
+        let kinds = joined(kinds.iter().map(|(kind, n)| format!("{kind} {n}")), ", ");
+        format!("{kinds}, excused by {excuse}")
     });
     lines.collect()
 }
@@ -116,22 +98,30 @@ pub fn excuse(violation: &Violation) -> &str {
     excuse.map_or("a fault that is not named", |excuse| excuse.text.as_str())
 }
 
-/// `not offered: order; no fencing token`.
+/// Returns `not offered: order; no fencing token`.
 fn not_offered(judgement: &Judgement) -> Option<String> {
     let promises = judgement.promises.iter();
     let promises = promises.filter(|(_, kept)| **kept == Kept::NotOffered);
-    let promises: Vec<&str> = promises.map(|(promise, _)| promise.name()).collect();
+    let promises = promises.map(|(promise, _)| promise);
     let lacks = judgement.lacks.iter().map(|ability| match ability {
         Ability::Token => "no fencing token",
         Ability::Lost => "no signal of a lost lease",
     });
-    let lacks: Vec<&str> = lacks.collect();
-    let parts = [promises.join(", "), lacks.join(", ")];
-    let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
-    (!parts.is_empty()).then(|| format!("not offered: {}", parts.join("; ")))
+    let parts = [joined(promises, ", "), joined(lacks, ", ")];
+    let parts = joined(parts.iter().filter(|part| !part.is_empty()), "; ");
+    (!parts.is_empty()).then(|| format!("not offered: {parts}"))
 }
 
-/// Nothing but what this lock does not offer keeps the case from a verdict.
+/// Returns the words that introduce a doubt.
+pub fn certainty(doubt: &Doubt) -> &'static str {
+    if doubt.reason == DoubtReason::NotOffered {
+        "not offered"
+    } else {
+        "not certain"
+    }
+}
+
+/// Returns whether the case lacks a verdict only because of things that this lock does not offer.
 pub fn is_only_not_offered(verdict: &CaseVerdict) -> bool {
     let mut doubts = verdict.doubts.iter();
     verdict.outcome == Outcome::Inconclusive
@@ -142,7 +132,6 @@ pub fn is_only_not_offered(verdict: &CaseVerdict) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Doubt;
     use crate::report::made_up::{case, excused, lock_case, violation};
 
     #[test]

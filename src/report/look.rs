@@ -1,22 +1,22 @@
-use crate::model::Outcome;
+use super::*;
 
-/// How text for a terminal is to be written.
+/// The style of text for a terminal.
 #[derive(Clone, Copy, Debug)]
 pub struct Look {
     pub color: bool,
-    /// Columns that there are.
+    /// The columns of the terminal.
     pub width: usize,
-    /// Also what is left out to be short.
+    /// Whether to show also what is usually left out.
     pub all: bool,
 }
 
-/// The colours that say something.
+/// The meaning of a colour.
 #[derive(Clone, Copy, Debug)]
 pub enum Color {
     Good,
     Doubtful,
     Bad,
-    /// Worth knowing, and nobody's fault.
+    /// Worth knowing, but not a problem.
     Calm,
 }
 

@@ -1,7 +1,15 @@
-//! Runs that nobody ran, for the tests of the reports.
+//! Invented runs for the tests of the reports.
 
+use super::look::Look;
 use crate::model::*;
 use std::collections::BTreeMap;
+
+/// A terminal of the usual width, without colours.
+pub const PLAIN: Look = Look {
+    color: false,
+    width: 80,
+    all: false,
+};
 
 pub fn run(cases: Vec<CaseResult>) -> RunRecord {
     RunRecord {
@@ -37,7 +45,18 @@ pub fn case(name: &str, load: Option<LoadRecord>) -> CaseResult {
     }
 }
 
-/// A case of two workers in which exclusion came out so, at servers that were seen.
+/// Returns a count that differs from the expected one.
+pub fn missed(what: &str, expected: &str, found: u64) -> Finding {
+    Finding {
+        what: what.to_owned(),
+        expected: expected.to_owned(),
+        held: false,
+        found: Found::Count(found),
+        outcome: Outcome::NotAsExpected,
+    }
+}
+
+/// Returns a case of two workers with this outcome of exclusion, at servers that were seen.
 pub fn lock_case(name: &str, exclusion: Kept) -> CaseResult {
     let mut case = case(name, None);
     case.notes.workers = vec!["a".to_owned(), "b".to_owned()];
@@ -46,7 +65,7 @@ pub fn lock_case(name: &str, exclusion: Kept) -> CaseResult {
     case
 }
 
-/// A break that is about no write.
+/// Returns a violation that is not about a write.
 pub fn violation(kind: ViolationKind) -> Violation {
     Violation {
         kind,
@@ -78,8 +97,8 @@ pub fn fault(stage: FaultStage, target: &str) -> FaultRow {
     }
 }
 
-/// A case that took so many contenders, one step after the other; with more of
-/// them, everybody waits longer, by the pace of the lock.
+/// Returns a case with a step for each number of contenders. The waits grow with that number
+/// and with the pace of the lock.
 pub fn contended(name: &str, contenders: &[u32], pace: f64) -> CaseResult {
     let steps = contenders.iter().map(|contenders| step(*contenders, pace));
     let load = LoadRecord {
@@ -144,7 +163,7 @@ pub fn latency(count: u64, middle_us: f64) -> Latency {
     }
 }
 
-/// Arrivals of one step, granted out of order within so many places.
+/// Returns arrivals of one step, granted out of order by at most this many places.
 pub fn arrivals(step: u32, count: u64, disorder: u64) -> Vec<ArrivalRow> {
     let row = |place: u64| {
         let shuffled = place * 7_919 % (disorder + 1);
@@ -164,7 +183,7 @@ pub fn arrivals(step: u32, count: u64, disorder: u64) -> Vec<ArrivalRow> {
     (0..count).map(row).collect()
 }
 
-/// A Redis that is filled, lives, and expires.
+/// Returns the record of a Redis that is filled, and whose keys live and then expire.
 pub fn keyspace() -> LoadRecord {
     let (keys, ttl_s, filling_s) = (10_000_000_u64, 120_u64, 60_u64);
     let sample = |second: u64| {
@@ -209,7 +228,7 @@ pub fn keyspace() -> LoadRecord {
     }
 }
 
-/// An etcd that grows, is compacted, and is defragmented.
+/// Returns the record of an etcd that grows, is compacted, and is defragmented.
 pub fn growth() -> LoadRecord {
     let sample = |second: u64| {
         let leases = second.min(40) * 1_000;
@@ -243,5 +262,13 @@ pub fn growth() -> LoadRecord {
             etcd: Some(etcd),
         }),
         ..LoadRecord::default()
+    }
+}
+
+#[track_caller]
+pub fn says(text: impl AsRef<str>, parts: &[&str]) {
+    let text = text.as_ref();
+    for part in parts {
+        assert!(text.contains(part), "no {part}\nin\n{text}");
     }
 }

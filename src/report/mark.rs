@@ -1,13 +1,11 @@
-use super::lock;
-use super::markup::element;
-use crate::model::{CaseVerdict, Outcome};
+use super::*;
 
-/// How an outcome stands on a page: with a sign and words, so that no colour says
-/// anything alone.
+/// The display of an outcome on a page: with a sign and words, so that nothing depends on
+/// colour alone.
 pub struct Mark {
-    /// For whoever reads the page by program: as in result.json.
+    /// The name in result.json, for programs that read the page.
     pub name: &'static str,
-    /// As the style calls it.
+    /// The CSS class.
     pub class: &'static str,
     pub sign: char,
     pub words: String,
@@ -28,12 +26,13 @@ impl Mark {
         }
     }
 
-    /// Not offering something is not as bad as not knowing.
+    /// Returns the mark of a verdict. Something that is not offered is less bad than something
+    /// unknown.
     pub fn of_verdict(verdict: &CaseVerdict) -> Mark {
         Mark::of_part(verdict, verdict.outcome)
     }
 
-    /// The same of one of its findings.
+    /// Returns the mark of one of its findings.
     pub fn of_part(verdict: &CaseVerdict, outcome: Outcome) -> Mark {
         let is_calm = outcome == Outcome::Inconclusive && lock::is_only_not_offered(verdict);
         match is_calm {
@@ -46,8 +45,8 @@ impl Mark {
         }
     }
 
-    pub fn badge(&self) -> String {
-        element("span", &[("class", &self.class)], &self.words)
+    pub fn badge(&self) -> Markup {
+        html! { span class=(self.class) { (self.words) } }
     }
 }
 

@@ -1,36 +1,8 @@
-//! Text as it may stand in other text: in XML and HTML, in an element or an attribute;
-//! in Markdown, in a cell of a table.
+//! Escapes text for XML and HTML (elements and attributes) and for Markdown (cells of tables).
 
-use super::shown;
-use std::borrow::Cow;
-use std::fmt::{Display, Write};
+use super::*;
 
-/// Names and values of attributes; one without a value is left out.
-pub type Attributes<'a> = &'a [(&'a str, &'a dyn Display)];
-
-/// `<name key="value"`, up to what closes it.
-pub fn opened(name: &str, attributes: Attributes<'_>) -> String {
-    let mut text = format!("<{name}");
-    for (key, value) in attributes {
-        let value = escaped(&value.to_string());
-        if !value.is_empty() {
-            let _ = write!(text, " {key}=\"{value}\"");
-        }
-    }
-    text
-}
-
-/// A whole element; `inner` is markup already.
-pub fn element(name: &str, attributes: Attributes<'_>, inner: &str) -> String {
-    format!("{}>{inner}</{name}>", opened(name, attributes))
-}
-
-/// An element of SVG with nothing in it.
-pub fn empty(name: &str, attributes: Attributes<'_>) -> String {
-    opened(name, attributes) + "/>"
-}
-
-/// A tenth of a pixel is as exact as anybody sees.
+/// Formats a coordinate to a tenth of a pixel: nobody sees more.
 pub fn short(value: f64) -> String {
     let text = format!("{value:.1}");
     match text.strip_suffix(".0") {
@@ -40,7 +12,7 @@ pub fn short(value: f64) -> String {
     }
 }
 
-/// Nothing that a name holds is markup, and nothing of it is unseen. Lines and tabs stay.
+/// Escapes markup and makes invisible characters visible. Line breaks and tabs stay.
 pub fn escaped(words: &str) -> String {
     let words = shown::lines(words);
     let mut text = String::with_capacity(words.len());
@@ -56,7 +28,7 @@ pub fn escaped(words: &str) -> String {
     text
 }
 
-/// The beginning of what is too long; the recorded files have all of it.
+/// Cuts a text that is too long; the recorded files have all of it.
 pub fn cut(words: &str, most: usize) -> Cow<'_, str> {
     match words.char_indices().nth(most) {
         None => Cow::Borrowed(words),
@@ -64,12 +36,12 @@ pub fn cut(words: &str, most: usize) -> Cow<'_, str> {
     }
 }
 
-/// Markdown: nothing that a name holds ends a cell, starts markup or becomes a link.
+/// Escapes text for Markdown, so that no name ends a cell, starts markup or becomes a link.
 pub fn cell(words: &str) -> String {
     let words = shown::line(words);
     let mut text = String::with_capacity(words.len());
     for (at, c) in words.char_indices() {
-        // GitHub makes links of these without being asked.
+        // GitHub turns these into links by itself.
         let is_a_link = match c {
             ':' => words[at..].starts_with("://"),
             '.' => words.as_bytes()[at.saturating_sub(3)..at].eq_ignore_ascii_case(b"www"),
@@ -87,7 +59,7 @@ pub fn cell(words: &str) -> String {
     text
 }
 
-/// Markdown: words between backticks, also in a cell of a table.
+/// Returns Markdown code in backticks, which also works in a cell of a table.
 pub fn code(words: &str) -> String {
     let words = shown::line(words).replace('`', "'").replace('|', "\\|");
     format!("`{words}`")
@@ -121,11 +93,5 @@ mod tests {
             r"a\|b \[x\](http\://evil) WWW\.evil &lt;b&gt; &amp;lt; \`c\` \*d\* \~\~e\~\~ \$f\$";
         assert_eq!(cell(text), shown);
         assert_eq!(code("a`|\n# b"), r"`a'\|\n# b`");
-    }
-
-    #[test]
-    fn values_cannot_break_out_of_their_attribute() {
-        let text = element("a", &[("title", &"\"><b>"), ("id", &"")], "x");
-        assert_eq!(text, "<a title=\"&quot;&gt;&lt;b&gt;\">x</a>");
     }
 }

@@ -1,24 +1,36 @@
-//! What runs have to say, each a function from an outcome to text or JSON.
+//! Reports of runs, each a function from an outcome to text or JSON.
 
 pub mod diff;
 pub mod differing;
+pub mod document;
 mod grid;
 pub mod html;
 pub mod index;
-pub mod json;
 pub mod junit;
 pub mod load;
 mod lock;
 pub mod look;
 #[cfg(test)]
-mod made_up;
+pub mod made_up;
 mod mark;
 pub mod markup;
 pub mod plot;
-pub mod recorded;
-pub mod schema;
 pub mod shown;
 pub mod summary;
 pub mod tally;
 pub mod terminal;
 mod units;
+
+use crate::model::*;
+use document::ResultDocument;
+use grid::{Column, Grid, columns, hung, wrapped, wrapped_painted};
+use look::{Color, Look};
+use mark::Mark;
+use markup::{cut, short};
+use maud::{Markup, PreEscaped, html};
+use serde::Serialize;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write;
+use units::{Unit, figure, percent, size, time};

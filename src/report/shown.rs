@@ -1,27 +1,26 @@
-//! Text out of records and files, as it may be shown.
+//! Makes text from records and files safe to show.
 //!
-//! A key, an owner or an error can hold anything. On a screen nothing of it may move the
-//! cursor, change a colour, start a line or turn the direction of reading, so what would is
-//! written out: `\x1b`, `\n`, `\u{202e}`. Printable text stays as it is, a backslash too.
+//! A key, an owner or an error can contain anything. On a screen it must not move the cursor,
+//! change a colour, start a line or change the reading direction, so such characters are
+//! escaped: `\x1b`, `\n`, `\u{202e}`. Printable text stays unchanged, including a backslash.
 
-use std::borrow::Cow;
-use std::fmt::Write;
+use super::*;
 
-/// The one way in which a report paints; anything else that begins like it came from a record.
+/// The only colour codes that a report uses; any other escape came from a record.
 const COLOR_CODES: [&str; 5] = ["[0m", "[31m", "[32m", "[33m", "[36m"];
 
-/// Text that stays in its line.
+/// Escapes text so that it stays in one line.
 pub fn line(text: &str) -> Cow<'_, str> {
     replaced(text, is_unseen, write_out)
 }
 
-/// Text whose lines and tabs are meant.
+/// Escapes text but keeps its line breaks and tabs.
 pub fn lines(text: &str) -> Cow<'_, str> {
     let is_out = |c| is_unseen(c) && !matches!(c, '\n' | '\t');
     replaced(text, is_out, write_out)
 }
 
-/// A whole screen, with the colours that a report gave it.
+/// Escapes a whole screen but keeps the colours that a report gave it.
 pub fn painted(text: &str) -> Cow<'_, str> {
     if !text.contains('\u{1b}') {
         return lines(text);
@@ -38,7 +37,7 @@ pub fn painted(text: &str) -> Cow<'_, str> {
     screen.into()
 }
 
-/// A JSON document: the same values, in characters that a terminal only prints.
+/// Escapes a JSON document: the values stay the same, and a terminal only prints the characters.
 pub fn json(document: &str) -> Cow<'_, str> {
     let is_out = |c| is_unseen(c) && !matches!(c, '\n' | '\t' | '\r');
     replaced(document, is_out, |c, text| {
@@ -47,7 +46,7 @@ pub fn json(document: &str) -> Cow<'_, str> {
     })
 }
 
-/// Whether a character does something else than to be seen.
+/// Returns whether a character does something other than being visible.
 fn is_unseen(c: char) -> bool {
     c.is_control()
         || matches!(

@@ -1,35 +1,31 @@
-//! What all runs of one command came to, as Markdown for the page of a CI job.
+//! The results of all runs of one command, as Markdown for the page of a CI job.
 
-use super::mark::Mark;
 use super::markup::{cell, code};
 use super::terminal::case_text;
-use super::{lock, shown};
-use crate::model::{LockOutcome, Outcome, RunRecord};
-use std::collections::BTreeMap;
-use std::fmt::Write;
+use super::*;
 
-/// GitHub takes 1 MiB from a step, and nothing of one that says more.
+/// GitHub accepts 1 MiB from a step, and drops a longer summary completely.
 const MOST_BYTES: usize = 600_000;
-/// What one run may say; its folder has the rest.
+/// The most bytes about one run; its folder has the rest.
 const MOST_BYTES_OF_A_RUN: usize = 20_000;
-/// Bad runs that are told for each scenario, where there are many.
+/// The most bad runs that are explained for each scenario.
 const RUNS_TOLD: usize = 3;
 
 #[derive(Default)]
 pub struct Summary {
-    scenarios: BTreeMap<String, Told>,
+    scenarios: BTreeMap<String, ScenarioRuns>,
 }
 
 /// All runs of one scenario.
 #[derive(Default)]
-struct Told {
+struct ScenarioRuns {
     outcomes: BTreeMap<Outcome, u32>,
-    /// Of all its runs together.
+    /// The number of cases of all its runs together.
     cases: usize,
     cases_as_expected: usize,
-    /// What became of the lock, in how many cases.
+    /// The number of cases for each outcome of the lock.
     locks: BTreeMap<LockOutcome, u32>,
-    /// The first of the worst runs; empty where none began.
+    /// The folder of the first of the worst runs; empty if none began.
     folder: String,
     worst: Option<Outcome>,
     explanations: Vec<String>,
@@ -41,8 +37,7 @@ impl Summary {
         let verdict = run.verdict();
         *told.outcomes.entry(verdict).or_default() += 1;
         told.cases += run.cases.len() + run.unfinished.len();
-        let outcomes = run.cases.iter().map(|case| case.verdict.outcome);
-        told.cases_as_expected += outcomes.filter(|one| *one == Outcome::AsExpected).count();
+        told.cases_as_expected += run.cases_as_expected();
         for outcome in run.cases.iter().filter_map(lock::outcome) {
             *told.locks.entry(outcome).or_default() += 1;
         }
@@ -55,15 +50,15 @@ impl Summary {
         }
     }
 
-    /// The first of each scenario's worst runs, by its folder.
+    /// Returns the folder of the first of each scenario's worst runs.
     pub fn worst_runs(&self) -> impl Iterator<Item = (&str, &str)> {
         let began = self.scenarios.iter();
         let began = began.filter(|(_, told)| !told.folder.is_empty());
         began.map(|(scenario, told)| (scenario.as_str(), told.folder.as_str()))
     }
 
-    /// The table first, then what is not as expected, then whatever else there is to say,
-    /// as far as it fits. `but` is what the heading must not keep quiet about.
+    /// Returns the page: the table first, then what is not as expected, then `more`, as far as
+    /// it fits. `but` is what the heading must mention.
     pub fn page(&self, errors: &[String], but: &str, more: &[String]) -> String {
         let mut text = format!(
             "## fencepost: {}\n\n{}\n",
@@ -134,8 +129,8 @@ impl Summary {
     }
 }
 
-impl Told {
-    /// With how often, where there were several runs.
+impl ScenarioRuns {
+    /// Returns the verdicts, with their counts if there were several runs.
     fn verdict(&self) -> String {
         let outcomes = self.outcomes.iter().map(|(outcome, times)| {
             let sign = Mark::of(*outcome).sign;
@@ -144,10 +139,10 @@ impl Told {
                 runs => format!("{sign} {outcome} {times} of {runs}"),
             }
         });
-        outcomes.collect::<Vec<_>>().join(", ")
+        joined(outcomes, ", ")
     }
 
-    /// What became of the lock, the worst first, with in how many cases.
+    /// Returns the outcomes of the lock, the worst first, each with its number of cases.
     fn lock(&self) -> String {
         let outcomes = self.locks.iter().map(|(outcome, cases)| {
             let word = lock::word(*outcome);
@@ -156,11 +151,11 @@ impl Told {
                 _ => format!("{word} {cases}"),
             }
         });
-        outcomes.collect::<Vec<_>>().join(", ")
+        joined(outcomes, ", ")
     }
 }
 
-/// Every case that is not as expected, in the words of the final screen.
+/// Describes every case that is not as expected, in the words of the final screen.
 fn explanation(run: &RunRecord) -> String {
     let bad = run.cases.iter();
     let bad = bad.filter(|case| case.verdict.outcome != Outcome::AsExpected);
@@ -169,20 +164,20 @@ fn explanation(run: &RunRecord) -> String {
         true => format!("{}: did not finish", shown::line(case)),
         false => format!("{}: never began", shown::line(case)),
     });
-    let told: Vec<String> = bad.map(case_text).chain(unfinished).collect();
+    let told = joined(bad.map(case_text).chain(unfinished), "\n\n");
     let mut text = format!("### {}: {}\n\n", cell(&run.scenario), run.verdict());
     let conditions = run.settings.iter().map(|setting| code(setting));
     let mutant = run.mutant.iter();
     let mutant = mutant.map(|mutant| format!("the defect {} switched on", code(mutant)));
-    let conditions: Vec<String> = conditions.chain(mutant).collect();
+    let conditions = joined(conditions.chain(mutant), ", ");
     if !conditions.is_empty() {
-        let _ = writeln!(text, "With {}.\n", conditions.join(", "));
+        let _ = writeln!(text, "With {conditions}.\n");
     }
-    let _ = writeln!(text, "{}", quoted(&told.join("\n\n")));
+    let _ = writeln!(text, "{}", quoted(&told));
     text
 }
 
-/// A block in which nothing is markup, cut where it is endless.
+/// Returns a block without markup, cut if it is too long.
 fn quoted(words: &str) -> String {
     let words = shown::lines(words).replace("```", "'''");
     let end = (0..=MOST_BYTES_OF_A_RUN.min(words.len()))
@@ -196,19 +191,12 @@ fn quoted(words: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Doubt, DoubtReason, Finding, Found, Kept};
-    use crate::report::made_up::{case, lock_case, run};
+    use crate::report::made_up::{case, lock_case, missed, run, says};
 
     fn bad(scenario: &str) -> RunRecord {
         let mut bad = case("fenced", None);
         bad.verdict.outcome = Outcome::NotAsExpected;
-        bad.verdict.findings.push(Finding {
-            what: "violations".to_owned(),
-            expected: "0".to_owned(),
-            held: false,
-            found: Found::Count(3),
-            outcome: Outcome::NotAsExpected,
-        });
+        bad.verdict.findings.push(missed("violations", "0", 3));
         let mut run = run(vec![case("unfenced", None), bad]);
         run.scenario = scenario.into();
         run
@@ -228,9 +216,7 @@ mod tests {
             "violations 3 where 0 was expected",
             "### and more\n",
         ];
-        for part in expected {
-            assert!(page.contains(part), "no {part:?} in\n{page}");
-        }
+        says(&page, &expected);
         assert!(!page.contains("### contention"), "{page}");
     }
 
@@ -278,7 +264,7 @@ mod tests {
         let mut in_a_block = false;
         for line in page.lines() {
             in_a_block ^= line.starts_with("```");
-            // What stands between backticks is not markup.
+            // Text between backticks is not markup.
             let mut outside = line.replace("\\`", "");
             if !in_a_block {
                 outside = outside.split('`').step_by(2).collect();
@@ -317,10 +303,7 @@ mod tests {
             "{page}"
         );
         assert!(page.contains("```\nDocker is '''gone\n```"), "{page}");
-        assert!(
-            page.contains("| ? inconclusive | 0 of 1 |  | it never began |"),
-            "{page}"
-        );
+        says(&page, &["| ? inconclusive | 0 of 1 |  | it never began |"]);
         assert_eq!(summary.worst_runs().count(), 0);
     }
 

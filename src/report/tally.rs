@@ -1,17 +1,13 @@
-//! What many runs came to: how often each case had which outcome, and what
-//! that says about runs to come.
+//! The outcomes of many runs: how often each case had which outcome, and what that predicts for
+//! later runs.
 
-use super::shown;
-use crate::model::{Outcome, RunRecord};
+use super::*;
 use serde::{Serialize, Serializer};
-use serde_json::json;
-use std::collections::BTreeMap;
-use std::fmt::Write;
 
-/// Within so many standard deviations lie 95 % of a normal distribution.
+/// 95 % of a normal distribution lie within this many standard deviations.
 const Z_95: f64 = 1.959_964;
 
-/// How often each outcome came, case by case.
+/// How often each outcome occurred, case by case.
 #[derive(Default)]
 pub struct Tally {
     /// By scenario and case.
@@ -20,7 +16,7 @@ pub struct Tally {
 
 type Outcomes = BTreeMap<Outcome, u32>;
 
-/// A list of cases.
+/// Serializes as a list of cases.
 impl Serialize for Tally {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let cases = self.cases.iter().map(|((scenario, case), outcomes)| {
@@ -43,13 +39,12 @@ impl Tally {
         *outcomes.entry(outcome).or_default() += 1;
     }
 
-    /// The worst outcome of all.
     pub fn worst(&self) -> Outcome {
         let all = self.cases.values().flat_map(|outcomes| outcomes.keys());
         all.min().copied().unwrap_or(Outcome::Inconclusive)
     }
 
-    /// A line for each case, and at the end once more those that flap.
+    /// Returns a line for each case, and at the end again those with varying outcomes.
     pub fn table(&self) -> String {
         let title = |(scenario, case): &(String, String)| {
             let name = format!("{scenario} {case}:");
@@ -64,8 +59,7 @@ impl Tally {
         }
         for (name, outcomes) in self.cases.iter().filter(|(_, all)| all.len() > 1) {
             let counts = best_first(outcomes).map(|(outcome, n)| format!("{outcome} {n}"));
-            let counts: Vec<String> = counts.collect();
-            let _ = writeln!(text, "flaps: {} {}", title(name), counts.join(", "));
+            let _ = writeln!(text, "flaps: {} {}", title(name), joined(counts, ", "));
         }
         text
     }
@@ -78,15 +72,15 @@ fn shares(outcomes: &Outcomes) -> String {
         let (low, high) = (percent(low), percent(high));
         format!("{outcome} {n} of {total} (95 %: {low}..{high} %)")
     });
-    shares.collect::<Vec<String>>().join(", ")
+    joined(shares, ", ")
 }
 
 fn best_first(outcomes: &Outcomes) -> impl Iterator<Item = (Outcome, u32)> {
     outcomes.iter().rev().map(|(outcome, n)| (*outcome, *n))
 }
 
-/// The Wilson score interval of a share. It does not collapse where the
-/// share is all or nothing, as it is for a case that behaves.
+/// Returns the Wilson score interval of a share. It does not collapse if the share is 0 or 1,
+/// which is usual for a case that behaves.
 fn wilson_95(hits: u32, total: u32) -> (f64, f64) {
     let (hits, total) = (f64::from(hits), f64::from(total));
     let z2 = Z_95 * Z_95;
@@ -96,7 +90,7 @@ fn wilson_95(hits: u32, total: u32) -> (f64, f64) {
     (bound(center - reach), bound(center + reach))
 }
 
-/// With one digit behind the point, where that is not 0.
+/// Returns a percentage with one decimal, unless that is 0.
 fn percent(share: f64) -> String {
     let text = format!("{:.1}", share * 100.0);
     text.strip_suffix(".0").unwrap_or(&text).to_owned()

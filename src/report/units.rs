@@ -1,20 +1,20 @@
-//! Numbers with units, short enough for a table. A measurement's name ends in
-//! its unit, so the name alone says how it is written.
+//! Numbers with units, short enough for a table. A measurement's name ends in its unit, so the
+//! name alone determines the format.
 
-/// What a measurement is counted in.
+/// The unit of a measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unit {
-    /// A duration; so many microseconds are one of it.
+    /// A duration, with the number of microseconds in one unit.
     Time(f64),
     PerSecond,
     Bytes(f64),
-    /// From 0 to 1.
+    /// A number from 0 to 1.
     Share,
     Count,
 }
 
 impl Unit {
-    /// By the end of the name, as in `acquire.p99_us`.
+    /// Returns the unit from the end of the name, as in `acquire.p99_us`.
     pub fn of(name: &str) -> Unit {
         const ENDINGS: [(&str, Unit); 20] = [
             ("_per_s", Unit::PerSecond),
@@ -54,7 +54,7 @@ impl Unit {
     }
 }
 
-/// Microseconds, in the unit that needs the fewest digits.
+/// Formats microseconds in the unit that needs the fewest digits.
 pub fn time(micros: f64) -> String {
     match micros.abs() {
         0.0 => "0".to_owned(),
@@ -78,7 +78,7 @@ pub fn percent(share: f64) -> String {
     format!("{}%", figure(share * 100.0))
 }
 
-/// With about three digits that count.
+/// Formats a number with about three significant digits.
 pub fn figure(value: f64) -> String {
     let text = match value.abs() {
         0.0 => return "0".to_owned(),

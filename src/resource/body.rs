@@ -1,15 +1,15 @@
-//! Reading a body with a limit and a deadline.
+//! Reads a body with a limit and a deadline.
 
 use super::limits::{BODY_DEADLINE, MAX_BODY_BYTES};
 use super::reply::{Refusal, bad_request, refuse};
-use crate::bounded::{self, Unread};
 use axum::body::Body;
 use axum::http::{HeaderMap, StatusCode, header};
+use bounded_io::Unread;
 use bytes::Bytes;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// A body that is too long is still read up to here.
+/// A body that is too long is still read up to this length.
 const MAX_DISCARD_BYTES: usize = 1024 * 1024;
 
 pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
@@ -32,7 +32,7 @@ async fn read_within(body: Body, deadline: Duration) -> Result<Bytes, Refusal> {
 }
 
 async fn collect(body: Body) -> Result<Bytes, Refusal> {
-    let sent = bounded::sent(body, MAX_BODY_BYTES, MAX_DISCARD_BYTES).await;
+    let sent = bounded_io::sent(body, MAX_BODY_BYTES, MAX_DISCARD_BYTES).await;
     sent.map_err(|unread| match unread {
         Unread::TooLong => too_large(),
         Unread::BrokenOff(error) => bad_request(format!("the body broke off: {error}")),

@@ -1,11 +1,10 @@
-//! How workers and the orchestrator talk to the resource.
+//! The client of workers and the orchestrator for the resource.
 
 use super::headers::{BASED_ON, OWNER, SEQ, TOKEN};
 use super::limits::{MAX_ANSWER_BYTES, MAX_LOG_BYTES, MAX_ROW_BYTES, key_problem};
 use super::metrics::STALE_REJECTIONS;
-use crate::bounded;
+use super::state::WriteRequest;
 use crate::model::{FencingToken, LogRow, RowValue, without_password};
-use bytes::Bytes;
 use futures_util::{Stream, TryStreamExt, stream};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
@@ -21,17 +20,6 @@ pub struct ResourceClient {
     http: Client,
     base: Url,
     timeout: Duration,
-}
-
-#[derive(Clone, Debug)]
-pub struct WriteAttempt {
-    pub key: String,
-    pub token: Option<FencingToken>,
-    pub token_seq: u64,
-    pub owner: Option<String>,
-    /// The position that the read before this write returned.
-    pub based_on: Option<u64>,
-    pub body: Bytes,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,23 +44,23 @@ pub struct Stored {
 pub enum ClientError {
     #[error("{url:?} is no address of a resource: {reason}; http://127.0.0.1:8080 would be one")]
     Address { url: String, reason: String },
-    /// The request is at fault and nothing was applied; sent again it fails again.
+    /// The request is wrong and nothing was applied; sent again it fails again.
     #[error("the resource refused {request} ({status}): {message}")]
     BadRequest {
         request: String,
         status: u16,
         message: String,
     },
-    /// Whether the request took effect is unknown.
+    /// It is unknown whether the request took effect.
     #[error("no usable answer to {request}: {reason}; its outcome is unknown")]
     NoAnswer { request: String, reason: String },
 }
 
-/// Whoever waits long for an answer need not wait as long for somebody to listen.
+/// The longest wait for a connection, which is shorter than the wait for an answer may be.
 const LONGEST_CONNECT: Duration = Duration::from_secs(5);
 
 impl ResourceClient {
-    /// `timeout` bounds each request; of a log it bounds each wait for more.
+    /// Makes a client. `timeout` bounds each request; for a log it bounds each wait for more.
     pub fn new(base_url: &str, timeout: Duration) -> Result<ResourceClient, ClientError> {
         let address = |reason: String| ClientError::Address {
             url: without_password(base_url),
@@ -83,12 +71,12 @@ impl ResourceClient {
             return Err(address("it must start with http://".into()));
         }
         let http = Client::builder()
-            // The resource is in our own network; a proxy would add its own faults.
+            // The resource is in our own network; a proxy would add its own failures.
             .no_proxy()
             .tcp_nodelay(true)
             .connect_timeout(timeout.min(LONGEST_CONNECT))
             .redirect(reqwest::redirect::Policy::none())
-            // One attempt is one row in the log: repeating is the caller's decision.
+            // One attempt is one row in the log: the caller decides whether to repeat it.
             .retry(reqwest::retry::never())
             .build()
             .map_err(|error| address(chain(&error)))?;
@@ -99,7 +87,7 @@ impl ResourceClient {
         })
     }
 
-    pub async fn put(&self, write: &WriteAttempt) -> Result<WriteAnswer, ClientError> {
+    pub async fn put(&self, write: &WriteRequest) -> Result<WriteAnswer, ClientError> {
         #[derive(Deserialize)]
         struct Accepted {
             position: u64,
@@ -134,7 +122,7 @@ impl ResourceClient {
         Ok(WriteAnswer::Accepted { position })
     }
 
-    /// None where nothing has been written yet.
+    /// Returns the stored value; None if nothing has been written yet.
     pub async fn get(&self, key: &str) -> Result<Option<Stored>, ClientError> {
         let name = format!("GET /r/{key}");
         let url = self.key_url(&name, key)?;
@@ -146,7 +134,7 @@ impl ResourceClient {
         parse(&name, successful(&name, response).await?).await
     }
 
-    /// Every row that is durable now.
+    /// Returns every row that is durable now.
     pub async fn log(&self) -> Result<Vec<LogRow>, ClientError> {
         let name = "GET /log";
         let mut rows = pin!(self.rows(name, false).await?);
@@ -166,8 +154,8 @@ impl ResourceClient {
         Ok(all)
     }
 
-    /// Every row that is durable now and every later one as it becomes so. Ends
-    /// when the resource stops; has no deadline, because silence is normal.
+    /// Returns every row that is durable now, and every later one as soon as it is durable. The
+    /// stream ends when the resource stops; it has no deadline, because silence is normal.
     pub async fn follow(
         &self,
     ) -> Result<impl Stream<Item = Result<LogRow, ClientError>> + Send + use<>, ClientError> {
@@ -175,7 +163,7 @@ impl ResourceClient {
         Ok(rows.map_ok(|(row, _)| row))
     }
 
-    /// How many writes were answered 409 since the resource started.
+    /// Returns how many writes were answered with 409 since the resource started.
     pub async fn stale_rejections(&self) -> Result<u64, ClientError> {
         let name = "GET /metrics";
         let request = self.http.get(self.url(&["metrics"])).timeout(self.timeout);
@@ -186,7 +174,7 @@ impl ResourceClient {
             .ok_or_else(|| no_answer(name, format!("it has no {STALE_REJECTIONS}")))
     }
 
-    /// Each with the length of its line.
+    /// Returns the rows, each with the length of its line.
     async fn rows(
         &self,
         name: &'static str,
@@ -195,7 +183,7 @@ impl ResourceClient {
     {
         let mut url = self.url(&["log"]);
         url.set_query(follow.then_some("follow=true"));
-        // A timeout set on the request would end the stream as well.
+        // A timeout on the request would also end the stream.
         let answered = async {
             let response = self.send(name, self.http.get(url)).await?;
             successful(name, response).await
@@ -206,8 +194,8 @@ impl ResourceClient {
         let bytes = response.bytes_stream();
         let reader = StreamReader::new(bytes.map_err(io::Error::other));
         Ok(stream::try_unfold(reader, move |mut reader| async move {
-            // One byte of indentation.
-            let line = bounded::line(&mut reader, MAX_ROW_BYTES + 1).await;
+            // The additional byte is for the indentation.
+            let line = bounded_io::line(&mut reader, MAX_ROW_BYTES + 1).await;
             let Some(line) = line.map_err(|error| no_answer(name, chain(&error)))? else {
                 return Ok(None);
             };
@@ -235,7 +223,7 @@ impl ResourceClient {
 
     fn url(&self, segments: &[&str]) -> Url {
         let mut url = self.base.clone();
-        // Only addresses such as mailto: have no path, and `new` let none of them in.
+        // Only addresses such as mailto: have no path, and `new` refuses them.
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend(segments);
         }
@@ -244,7 +232,7 @@ impl ResourceClient {
 
     async fn send(&self, name: &str, request: RequestBuilder) -> Result<Response, ClientError> {
         request.send().await.map_err(|error| {
-            // A header that cannot be built was never sent.
+            // A request whose header cannot be built was never sent.
             if error.is_builder() {
                 return ClientError::BadRequest {
                     request: name.to_owned(),
@@ -258,7 +246,7 @@ impl ResourceClient {
 }
 
 impl ClientError {
-    /// Whether the request may have taken effect all the same.
+    /// Returns whether the request may have taken effect despite the error.
     pub fn outcome_unknown(&self) -> bool {
         matches!(self, ClientError::NoAnswer { .. })
     }
@@ -297,7 +285,7 @@ async fn text(name: &str, response: Response) -> Result<String, ClientError> {
 }
 
 async fn body(name: &str, response: Response) -> Result<Vec<u8>, ClientError> {
-    let body = bounded::body(response, MAX_ANSWER_BYTES).await;
+    let body = bounded_io::body(response, MAX_ANSWER_BYTES).await;
     body.map_err(|error| no_answer(name, chain(&error)))
 }
 
@@ -308,7 +296,7 @@ fn no_answer(request: &str, reason: impl Into<String>) -> ClientError {
     }
 }
 
-/// reqwest names the cause only in the sources of its errors.
+/// Returns the error with its causes: reqwest names them only in the sources of its errors.
 fn chain(error: &dyn Error) -> String {
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))

@@ -1,11 +1,11 @@
-//! Group commit: one thread owns the state and the log, so there is one order,
-//! and everybody who waits shares one fdatasync.
+//! Group commit: one thread owns the state and the log, so there is one order, and all waiting
+//! requests share one fdatasync.
 //!
-//! Nothing is answered before the sync, reads included: what a read shows is
-//! on disk. After a failed sync nothing is answered at all.
+//! Nothing is answered before the sync, not even reads, so a read shows only what is on disk.
+//! After a failed sync nothing is answered at all.
 
 use super::ResourceError;
-use super::limits::{COMMIT_DEADLINE, MAX_BATCH_COMMANDS, QUEUE_COMMANDS};
+use super::limits::{COMMIT_DEADLINE, MAX_BATCH_COMMANDS, MAX_WRITES, QUEUE_COMMANDS};
 use super::log::{Batch, Log, LogError};
 use super::metrics::Metrics;
 #[cfg(debug_assertions)]
@@ -17,22 +17,29 @@ use std::io;
 use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// The way to the commit thread, for any number of requests.
+/// The connection to the commit thread, for any number of requests.
 #[derive(Clone)]
 pub(super) struct Committer {
     commands: mpsc::Sender<Command>,
     durable: watch::Receiver<Sound>,
+    /// One for each write whose body may be in memory.
+    places: Arc<Semaphore>,
+    under_way: TaskTracker,
 }
 
-/// No answer came, so the outcome is unknown.
+/// The reason why there is no answer, so that the outcome is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unanswered {
-    /// The thread is gone: the resource stops, or its disk failed.
+    /// The thread is gone: the resource is stopping, or its disk failed.
     Gone,
     TooSlow,
+    /// Too many writes are under way, so this one was not begun.
+    NoPlace,
 }
 
 type WriteReply = Result<Answer, Undecided>;
@@ -52,11 +59,25 @@ enum Pending {
 }
 
 impl Committer {
+    /// Announces a request. A stop waits until this is dropped.
+    pub fn announce(&self) -> TaskTrackerToken {
+        self.under_way.token()
+    }
+
+    /// Waits for a place among the writes; its body is read only then.
+    pub async fn place(&self) -> Result<OwnedSemaphorePermit, Unanswered> {
+        let place = self.places.clone().acquire_owned();
+        match timeout(COMMIT_DEADLINE, place).await {
+            Ok(place) => place.map_err(|_| Unanswered::Gone),
+            Err(_) => Err(Unanswered::NoPlace),
+        }
+    }
+
     pub async fn write(&self, request: WriteRequest) -> Result<WriteReply, Unanswered> {
         self.ask(|reply| Command::Write(request, reply)).await
     }
 
-    /// For [`Mutant::LoseKey`]. Where the thread is gone, nobody reads values either.
+    /// Serves [`Mutant::LoseKey`]. If the thread is gone, nobody reads values either.
     #[cfg(debug_assertions)]
     pub fn log_was_read(&self) {
         let _ = self.commands.try_send(Command::LogWasRead);
@@ -66,13 +87,20 @@ impl Committer {
         self.ask(|reply| Command::Get(key, reply)).await
     }
 
-    /// Whatever was asked before is still answered.
+    /// Returns when no request is announced any more.
+    pub async fn settled(&self) {
+        self.under_way.close();
+        self.under_way.wait().await;
+    }
+
+    /// Stops the thread. Earlier requests are still answered.
     pub async fn stop(&self) {
-        // A thread that is gone already has stopped.
+        // If the thread is gone, it has already stopped.
         let _ = self.commands.send(Command::Stop).await;
     }
 
-    /// How much of the log is on disk; changes with every batch.
+    /// Returns how much of the log is on disk; it changes with every batch, and is closed when
+    /// the thread has ended.
     pub fn durable(&self) -> watch::Receiver<Sound> {
         self.durable.clone()
     }
@@ -93,7 +121,7 @@ impl Committer {
     }
 }
 
-/// Whoever started the thread learns from this how it ended.
+/// The end of the commit thread, for the code that started it.
 pub(super) struct CommitThread {
     ended: oneshot::Receiver<Result<(), LogError>>,
 }
@@ -110,11 +138,17 @@ impl CommitThread {
         thread::Builder::new()
             .name("resource-commit".into())
             .spawn(move || {
-                // The log is closed when this returns, so a successor may open it.
+                // The log is closed when this returns, so that a successor can open it.
                 let result = run(log, state, received, durable_tx, &metrics);
                 let _ = ended_tx.send(result);
             })?;
-        Ok((Committer { commands, durable }, CommitThread { ended }))
+        let committer = Committer {
+            commands,
+            durable,
+            places: Arc::new(Semaphore::new(MAX_WRITES)),
+            under_way: TaskTracker::new(),
+        };
+        Ok((committer, CommitThread { ended }))
     }
 
     pub async fn finished(&mut self) -> Result<(), ResourceError> {
@@ -126,59 +160,116 @@ impl CommitThread {
 }
 
 fn run(
-    mut log: Log,
-    mut state: State,
+    log: Log,
+    state: State,
     mut commands: mpsc::Receiver<Command>,
     durable: watch::Sender<Sound>,
     metrics: &Metrics,
 ) -> Result<(), LogError> {
-    let mut batch = Batch::default();
-    let mut pending = Vec::new();
-    let mut stopping = false;
-    while !stopping && let Some(mut command) = commands.blocking_recv() {
-        loop {
-            match command {
-                Command::Write(request, reply) => {
-                    let answer = state.decide(request, raw_monotonic_ns()).map(|decision| {
-                        batch.push(&decision.row);
-                        metrics.count(decision.row.outcome);
-                        decision.answer
-                    });
-                    pending.push(Pending::Write(answer, reply));
-                }
-                Command::Get(key, reply) => pending.push(Pending::Get(state.get(&key), reply)),
-                #[cfg(debug_assertions)]
-                Command::LogWasRead => state.log_was_read(),
-                Command::Stop => stopping = true,
-            }
-            if stopping || !batch.has_room() || pending.len() >= MAX_BATCH_COMMANDS {
-                break;
-            }
-            match commands.try_recv() {
-                Ok(next) => command = next,
-                Err(_) => break,
-            }
-        }
-        if !batch.is_empty() {
-            let started = Instant::now();
-            log.write(&batch)?;
-            #[cfg(debug_assertions)]
-            if state.mutant() == Some(Mutant::AnswerBeforeSync) {
-                pending.drain(..).for_each(Pending::answer);
-            }
-            log.sync(&batch)?;
-            metrics.count_batch(started.elapsed());
-            durable.send_replace(log.durable());
-            batch.clear();
-        }
-        pending.drain(..).for_each(Pending::answer);
+    let mut group = GroupCommit::new(log, state, durable, metrics);
+    while !group.is_stopping
+        && let Some(command) = commands.blocking_recv()
+    {
+        group.turn(command, || commands.try_recv().ok())?;
     }
-    log.close()
+    group.log.close()
+}
+
+/// The state, its log, and the batch that is being made.
+struct GroupCommit<'a> {
+    log: Log,
+    state: State,
+    durable: watch::Sender<Sound>,
+    metrics: &'a Metrics,
+    batch: Batch,
+    pending: Vec<Pending>,
+    is_stopping: bool,
+}
+
+impl GroupCommit<'_> {
+    fn new(
+        log: Log,
+        state: State,
+        durable: watch::Sender<Sound>,
+        metrics: &Metrics,
+    ) -> GroupCommit<'_> {
+        GroupCommit {
+            log,
+            state,
+            durable,
+            metrics,
+            batch: Batch::default(),
+            pending: Vec::new(),
+            is_stopping: false,
+        }
+    }
+
+    /// Decides on a command and on those that wait behind it, and answers all of them once
+    /// they are on disk.
+    fn turn(
+        &mut self,
+        first: Command,
+        mut waiting: impl FnMut() -> Option<Command>,
+    ) -> Result<(), LogError> {
+        let mut next = Some(first);
+        while let Some(command) = next {
+            self.decide(command);
+            let is_full = !self.batch.has_room() || self.pending.len() >= MAX_BATCH_COMMANDS;
+            next = match self.is_stopping || is_full {
+                true => None,
+                false => waiting(),
+            };
+        }
+        if !self.batch.is_empty() {
+            self.commit()?;
+        }
+        self.answer();
+        Ok(())
+    }
+
+    fn decide(&mut self, command: Command) {
+        match command {
+            Command::Write(request, reply) => {
+                let decided = self.state.decide(request, raw_monotonic_ns());
+                let answer = decided.map(|decision| {
+                    self.batch.push(&decision.row);
+                    self.metrics.count(decision.row.outcome);
+                    decision.answer
+                });
+                self.pending.push(Pending::Write(answer, reply));
+            }
+            Command::Get(key, reply) => {
+                let stored = self.state.get(&key);
+                self.pending.push(Pending::Get(stored, reply));
+            }
+            #[cfg(debug_assertions)]
+            Command::LogWasRead => self.state.log_was_read(),
+            Command::Stop => self.is_stopping = true,
+        }
+    }
+
+    fn commit(&mut self) -> Result<(), LogError> {
+        let started = Instant::now();
+        self.log.write(&self.batch)?;
+        #[cfg(debug_assertions)]
+        if self.state.mutant() == Some(Mutant::AnswerBeforeSync) {
+            self.answer();
+        }
+        self.log.sync(&self.batch)?;
+        self.metrics.count_batch(started.elapsed());
+        self.durable.send_replace(self.log.durable());
+        self.batch.clear();
+        Ok(())
+    }
+
+    fn answer(&mut self) {
+        self.pending.drain(..).for_each(Pending::answer);
+    }
 }
 
 impl Pending {
     fn answer(self) {
-        // Whoever asked may have gone away; what it asked for is done all the same.
+        // The client may have gone away; its request is done anyway.
         match self {
             Pending::Write(answer, reply) => drop(reply.send(answer)),
             Pending::Get(stored, reply) => drop(reply.send(stored)),
@@ -187,12 +278,17 @@ impl Pending {
 }
 
 #[cfg(test)]
+mod campaign;
+
+#[cfg(test)]
 mod tests {
+    use super::super::storage::Folder;
     use super::*;
     use crate::model::{Fence, FencingToken, LogRow};
     use bytes::Bytes;
     use std::fs::File;
     use std::os::fd::OwnedFd;
+    use std::path::Path;
     use tokio::sync::oneshot::error::TryRecvError;
 
     fn write(token: u64) -> (Command, oneshot::Receiver<WriteReply>) {
@@ -266,9 +362,10 @@ mod tests {
 
     #[test]
     fn after_a_failed_sync_neither_writes_nor_reads_are_answered() {
-        // A pipe takes the bytes and then refuses to sync them.
+        // A pipe accepts the bytes and then fails to sync them.
         let (_reader, pipe) = io::pipe().unwrap();
-        let log = Log::over(File::from(OwnedFd::from(pipe)));
+        let pipe = File::from(OwnedFd::from(pipe));
+        let log = Log::over(Folder::over(pipe, Path::new("pipe")));
         let (first, mut write_answer) = write(1);
         let (reply, mut read_answer) = oneshot::channel();
         let queued = vec![first, Command::Get("k".into(), reply)];

@@ -1,5 +1,4 @@
-//! The headers of a write, read strictly: a token that is guessed at fences
-//! nothing.
+//! Reads the headers of a write strictly: a guessed token would not fence anything.
 
 use super::limits::MAX_OWNER_BYTES;
 use super::reply::{Refusal, bad_request};
@@ -64,7 +63,7 @@ fn owner(headers: &HeaderMap) -> Result<Option<String>, Refusal> {
     }
 }
 
-/// Two values for one header contradict each other, even when they are equal.
+/// Returns the only value of a header. Two values contradict each other, even if they are equal.
 fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a HeaderValue>, Refusal> {
     let mut values = headers.get_all(name).iter();
     let first = values.next();

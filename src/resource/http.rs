@@ -1,4 +1,4 @@
-//! The resource as HTTP: routes, and what is said on each.
+//! The HTTP interface of the resource: its routes, and the answers of each.
 
 use super::body;
 use super::commit::{Committer, Unanswered};
@@ -21,16 +21,14 @@ use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
 
 pub(super) struct App {
     pub committer: Committer,
     pub metrics: Arc<Metrics>,
     pub log_path: PathBuf,
-    pub stopping: CancellationToken,
 }
 
-type Shared = State<Arc<App>>;
+type AppState = State<Arc<App>>;
 
 pub(super) fn router(app: App) -> Router {
     let app = Arc::new(app);
@@ -47,7 +45,7 @@ pub(super) fn router(app: App) -> Router {
 }
 
 async fn write(
-    State(app): Shared,
+    State(app): AppState,
     key: Result<Path<String>, PathRejection>,
     headers: HeaderMap,
     body: Body,
@@ -63,7 +61,7 @@ async fn write(
         error: &'static str,
         seen: FencingToken,
         got: FencingToken,
-        // Only where the tokens are equal do these say why.
+        // These explain the refusal only if the tokens are equal.
         #[serde(skip_serializing_if = "Option::is_none")]
         seen_seq: Option<u64>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,6 +70,8 @@ async fn write(
 
     let key = checked(key)?;
     let fence = WriteHeaders::parse(&headers)?;
+    let _under_way = app.committer.announce();
+    let _place = app.committer.place().await?;
     let request = WriteRequest {
         key: key.clone(),
         token: fence.token,
@@ -94,8 +94,13 @@ async fn write(
         }
         Ok(Answer::Rejected { seen, got }) => {
             let same_token = seen.token == got.token;
+            // The owner of the latest write would have been accepted.
+            let error = match same_token && got.seq > seen.seq {
+                true => "fencing token of another owner",
+                false => "stale fencing token",
+            };
             let rejected = Rejected {
-                error: "stale fencing token",
+                error,
                 seen: seen.token,
                 got: got.token,
                 seen_seq: same_token.then_some(seen.seq),
@@ -117,7 +122,7 @@ async fn write(
 }
 
 async fn read(
-    State(app): Shared,
+    State(app): AppState,
     key: Result<Path<String>, PathRejection>,
 ) -> Result<Response, Refusal> {
     #[derive(Serialize)]
@@ -129,6 +134,7 @@ async fn read(
     }
 
     let key = checked(key)?;
+    let _under_way = app.committer.announce();
     let Some(stored) = app.committer.get(key.clone()).await? else {
         let message = format!("nothing has been written to the key {key:?}");
         return Err(refuse(StatusCode::NOT_FOUND, message));
@@ -155,7 +161,7 @@ struct LogQuery {
 }
 
 async fn log(
-    State(app): Shared,
+    State(app): AppState,
     query: Result<Query<LogQuery>, QueryRejection>,
 ) -> Result<Response, Refusal> {
     let Query(query) = query.map_err(|_| {
@@ -168,7 +174,7 @@ async fn log(
     let durable = app.committer.durable();
     let jsonl = (header::CONTENT_TYPE, "application/jsonl".to_string());
     if query.follow {
-        let body = log_stream::follow(&app.log_path, durable, app.stopping.clone())
+        let body = log_stream::follow(&app.log_path, durable)
             .await
             .map_err(unreadable)?;
         return Ok(([jsonl], body).into_response());
@@ -179,12 +185,12 @@ async fn log(
     let body = log_stream::snapshot(&app.log_path, bytes)
         .await
         .map_err(unreadable)?;
-    // With its length announced, a log that broke off cannot pass for a whole one.
+    // With the length announced, a log that broke off cannot be mistaken for a whole one.
     let length = (header::CONTENT_LENGTH, bytes.to_string());
     Ok(([jsonl, length], body).into_response())
 }
 
-async fn show_metrics(State(app): Shared) -> Result<Response, Refusal> {
+async fn show_metrics(State(app): AppState) -> Result<Response, Refusal> {
     let text = app.metrics.encode().map_err(|_| {
         let message = "the metrics cannot be written as text: report it as a bug";
         refuse(StatusCode::INTERNAL_SERVER_ERROR, message)
@@ -215,7 +221,7 @@ async fn wrong_method(method: Method, uri: Uri) -> Refusal {
     refuse(StatusCode::METHOD_NOT_ALLOWED, message)
 }
 
-async fn count_bad_requests(State(app): Shared, response: Response) -> Response {
+async fn count_bad_requests(State(app): AppState, response: Response) -> Response {
     let bad = [
         StatusCode::BAD_REQUEST,
         StatusCode::REQUEST_TIMEOUT,
@@ -241,6 +247,7 @@ impl From<Unanswered> for Refusal {
         let message = match unanswered {
             Unanswered::Gone => "the resource is stopping or its disk failed: outcome unknown",
             Unanswered::TooSlow => "the disk is too slow: outcome unknown",
+            Unanswered::NoPlace => "too many writes are under way: nothing was written",
         };
         refuse(StatusCode::SERVICE_UNAVAILABLE, message)
     }

@@ -1,22 +1,18 @@
-//! The append-only file behind the resource: one row a line, in order.
+//! The append-only file behind the resource: one row per line, in order.
 //!
-//! The first row of a batch starts at the margin; rows that were committed
-//! with it are indented by one space, which JSON ignores. How much of it was
-//! acknowledged is in the mark beside it.
+//! The first row of a batch starts at the margin; the other rows that were committed with it
+//! are indented by one space, which JSON ignores. The mark beside the log says how much of it
+//! was acknowledged.
 
 use super::limits::{MAX_BATCH_BYTES, MAX_ROW_BYTES};
-use super::mark::{self, Acknowledged, Mark};
+use super::mark::Acknowledged;
 use super::recover::{self, Recovered, Sound};
-use crate::files;
+use super::row_line;
+use super::storage::{Folder, MARK_FILE_NAME, Storage};
 use crate::model::LogRow;
-use nix::errno::Errno;
-use nix::fcntl::{Flock, FlockArg};
-use std::fs::{DirBuilder, File};
-use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
+use sha2::{Digest, Sha256};
+use std::io;
 use std::path::{Path, PathBuf};
-
-pub const FILE_NAME: &str = "log.jsonl";
 
 #[derive(Debug, thiserror::Error)]
 pub enum LogError {
@@ -38,7 +34,7 @@ pub enum LogError {
         path.display(),
         if *certainly { "hold" } else { "may hold" },
         path.display(),
-        path.with_file_name(mark::FILE_NAME).display()
+        path.with_file_name(MARK_FILE_NAME).display()
     )]
     Corrupt {
         path: PathBuf,
@@ -51,13 +47,19 @@ pub enum LogError {
         "{} does not hold the {rows} rows that were acknowledged: {problem}; put back a copy of \
          the file, or remove {} to take it as it is",
         path.display(),
-        path.with_file_name(mark::FILE_NAME).display()
+        path.with_file_name(MARK_FILE_NAME).display()
     )]
     NotAsAcknowledged {
         path: PathBuf,
         rows: u64,
         problem: &'static str,
     },
+    #[error(
+        "cannot copy {}: it differs when it is read again, because its disk has failed; start again, \
+         or put back a copy of the file",
+        path.display()
+    )]
+    Unsteady { path: PathBuf },
     #[error(
         "{} is not a log of the resource ({problem}), and is left alone: name another data directory",
         path.display()
@@ -77,7 +79,8 @@ pub enum LogError {
 fn remedy(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "; free some space there and start again: nothing that was acknowledged is lost"
+            "; free some space there and start again: nothing that was acknowledged is lost \
+             (a start may need as much as the log has)"
         }
         io::ErrorKind::PermissionDenied => {
             "; give this user the right to write there, or name another data directory"
@@ -87,110 +90,104 @@ fn remedy(source: &io::Error) -> &'static str {
 }
 
 pub(super) struct Log {
-    /// Locked, because two processes that append to one file would each
-    /// believe in an order that the file does not have.
-    file: Flock<File>,
-    path: PathBuf,
+    storage: Box<dyn Storage>,
     sound: Sound,
-    mark: Mark,
-    /// A test can hold every sync back.
+    hash: Sha256,
+    /// Lets a test delay every sync.
     #[cfg(test)]
     before_sync: Option<Box<dyn Fn() + Send>>,
 }
 
 impl Log {
-    /// Opens or creates the log in `dir` and hands every row in it to `each`.
+    /// Opens or creates the log in a folder and passes every row in it to `each`.
     pub fn open(dir: &Path, each: impl FnMut(LogRow)) -> Result<Log, LogError> {
-        let path = dir.join(FILE_NAME);
-        create_dir_durably(dir)?;
-        let file = files::append_private(&path).map_err(failed("open", &path))?;
-        let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
-            Ok(file) => file,
-            Err((_, Errno::EWOULDBLOCK)) => return Err(LogError::InUse { path }),
-            Err((_, errno)) => return Err(failed("lock", &path)(errno.into())),
-        };
-        let acknowledged = Acknowledged::read(dir)?;
-        let Recovered {
-            sound,
-            hash,
-            torn_bytes,
-        } = recover::read_back(&file, &path, acknowledged, each)?;
+        let (log, torn_bytes) = Log::open_on(Box::new(Folder::open(dir)?), each)?;
         if torn_bytes > 0 {
             eprintln!(
                 "resource: cut {torn_bytes} bytes off the end of {}: an unfinished batch \
                  behind the mark of what was acknowledged",
-                path.display()
+                log.path().display()
             );
-            file.set_len(sound.bytes)
-                .map_err(failed("cut the torn end off", &path))?;
         }
-        // Rows of a process that was killed between write and sync are in the
-        // file but perhaps not on disk; from here on they are shown.
-        file.sync_all().map_err(failed("sync", &path))?;
-        let mark = Mark::open(dir, sound, hash)?;
-        sync_dir(dir)?;
-        Ok(Log {
-            file,
-            path,
+        Ok(log)
+    }
+
+    /// Reads a log back; returns also the length of the torn end that it cut off. From here on
+    /// clients can see the rows, so all of them are on disk by a sync that succeeded: the one
+    /// before the mark was written, or else that of a new file.
+    pub fn open_on(
+        mut storage: Box<dyn Storage>,
+        each: impl FnMut(LogRow),
+    ) -> Result<(Log, u64), LogError> {
+        let acknowledged = Acknowledged::read(&*storage)?;
+        let recovered = recover::read_back(&*storage, acknowledged.as_ref(), each)?;
+        let Recovered {
             sound,
-            mark,
+            hash,
+            torn_bytes,
+        } = recovered;
+        let is_synced = acknowledged.is_some_and(|mark| mark.bytes == sound.bytes + torn_bytes);
+        if !is_synced {
+            let mut copied = Sha256::new();
+            storage.copy(sound.bytes, &mut |bytes| copied.update(bytes))?;
+            // What was never written can be shown once and be gone a moment later.
+            if copied.finalize() != hash.clone().finalize() {
+                let path = storage.path().to_owned();
+                return Err(LogError::Unsteady { path });
+            }
+            storage.adopt()?;
+        }
+        storage.new_mark(&Acknowledged::new(sound, &hash).to_block())?;
+        let log = Log::new(storage, sound, hash);
+        Ok((log, torn_bytes))
+    }
+
+    fn new(storage: Box<dyn Storage>, sound: Sound, hash: Sha256) -> Log {
+        Log {
+            storage,
+            sound,
+            hash,
             #[cfg(test)]
             before_sync: None,
-        })
+        }
     }
 
-    /// The batch is in the file, and on disk only after a [`sync`](Log::sync).
-    /// After an error of either it may be there in part: the log must not be
-    /// used again.
+    /// Writes the batch to the file; it is on disk only after a [`sync`](Log::sync). After an
+    /// error of either, part of it may be there: the log must not be used again.
     pub fn write(&mut self, batch: &Batch) -> Result<(), LogError> {
-        (&*self.file)
-            .write_all(&batch.bytes)
-            .map_err(failed("write to", &self.path))
+        self.storage.append(&batch.bytes)
     }
 
-    /// When this returns, the batch that was just written is on disk, and marked as such.
+    /// Syncs the batch that was just written, and marks it as durable.
     pub fn sync(&mut self, batch: &Batch) -> Result<(), LogError> {
         #[cfg(test)]
         self.before_sync.iter().for_each(|wait| wait());
-        self.file.sync_data().map_err(failed("sync", &self.path))?;
+        self.storage.sync()?;
         self.sound.bytes += batch.bytes.len() as u64;
         self.sound.rows += batch.rows;
-        self.mark.advance(&batch.bytes, self.sound)
+        self.hash.update(&batch.bytes);
+        let mark = Acknowledged::new(self.sound, &self.hash);
+        self.storage.write_mark(&mark.to_block())
     }
 
-    /// Nothing will be written any more.
-    pub fn close(self) -> Result<(), LogError> {
-        self.mark.sync()
+    /// Closes the log; nothing can be written any more.
+    pub fn close(mut self) -> Result<(), LogError> {
+        self.storage.sync_mark()
     }
 
     pub fn path(&self) -> &Path {
-        &self.path
+        self.storage.path()
     }
 
-    /// What is on disk for sure.
+    /// Returns what is certainly on disk.
     pub fn durable(&self) -> Sound {
         self.sound
     }
 
-    /// A log over any file, to meet the errors that a kernel really gives.
-    /// Its lock is shared, since all tests of a machine have one `/dev/full`.
+    /// Makes an empty log over any storage, without a look at it.
     #[cfg(test)]
-    pub fn over(file: File) -> Log {
-        Log {
-            file: Flock::lock(file, FlockArg::LockSharedNonblock).unwrap(),
-            path: PathBuf::from("log-of-a-test"),
-            sound: Sound::default(),
-            mark: Mark::of_a_test(),
-            before_sync: None,
-        }
-    }
-
-    #[cfg(test)]
-    pub fn at(self, path: &Path) -> Log {
-        Log {
-            path: path.to_owned(),
-            ..self
-        }
+    pub fn over(storage: impl Storage + 'static) -> Log {
+        Log::new(Box::new(storage), Sound::default(), Sha256::new())
     }
 
     #[cfg(test)]
@@ -214,14 +211,18 @@ impl Batch {
         if self.rows > 0 {
             self.bytes.push(b' ');
         }
-        serde_json::to_writer(&mut self.bytes, row).expect("plain data into memory cannot fail");
-        self.bytes.push(b'\n');
+        row_line::push(row, &mut self.bytes);
         self.rows += 1;
     }
 
-    /// Whether the longest row that can be still fits.
+    /// Returns whether the longest possible row still fits.
     pub fn has_room(&self) -> bool {
         self.bytes.len() + MAX_ROW_BYTES <= MAX_BATCH_BYTES
+    }
+
+    #[cfg(test)]
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     pub fn is_empty(&self) -> bool {
@@ -245,42 +246,12 @@ pub(super) fn failed<'a>(
     }
 }
 
-/// A directory is durable only when the directory that names it is synced.
-fn create_dir_durably(dir: &Path) -> Result<(), LogError> {
-    if dir.is_dir() {
-        return Ok(());
-    }
-    let parents: Vec<&Path> = dir
-        .ancestors()
-        .skip(1)
-        .map(|parent| {
-            if parent == Path::new("") {
-                Path::new(".")
-            } else {
-                parent
-            }
-        })
-        .collect();
-    let existing = parents.iter().take_while(|parent| !parent.is_dir()).count();
-    let mut private = DirBuilder::new();
-    let made = private.recursive(true).mode(0o700).create(dir);
-    made.map_err(failed("create the directory", dir))?;
-    parents
-        .iter()
-        .take(existing + 1)
-        .try_for_each(|parent| sync_dir(parent))
-}
-
-fn sync_dir(dir: &Path) -> Result<(), LogError> {
-    File::open(dir)
-        .and_then(|dir| dir.sync_all())
-        .map_err(failed("sync the directory", dir))
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::storage::FILE_NAME;
     use super::*;
     use crate::model::{RowOutcome, RowValue};
+    use std::fs::File;
     use std::os::unix::fs::PermissionsExt;
 
     fn row(seq: u64, value: &[u8]) -> LogRow {
@@ -326,7 +297,7 @@ mod tests {
         Log::open(&deep, |_| ()).unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&deep), 0o700);
-        for name in [FILE_NAME, mark::FILE_NAME] {
+        for name in [FILE_NAME, MARK_FILE_NAME] {
             assert_eq!(mode(&deep.join(name)), 0o600, "{name}");
         }
     }
@@ -336,7 +307,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let elsewhere = dir.path().join("elsewhere");
         std::fs::write(&elsewhere, "precious\n").unwrap();
-        for name in [FILE_NAME, mark::FILE_NAME] {
+        for name in [FILE_NAME, MARK_FILE_NAME] {
             let data = dir.path().join(format!("data-of-{name}"));
             std::fs::create_dir(&data).unwrap();
             std::os::unix::fs::symlink(&elsewhere, data.join(name)).unwrap();
@@ -365,7 +336,8 @@ mod tests {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let mut batch = Batch::default();
         batch.push(&row(1, b"a"));
-        let error = Log::over(full).write(&batch).unwrap_err().to_string();
+        let over = Folder::over(full, Path::new("log-of-a-test"));
+        let error = Log::over(over).write(&batch).unwrap_err().to_string();
         assert!(error.contains("write to log-of-a-test"), "{error}");
         assert!(error.contains("No space left"), "{error}");
         assert!(error.contains("free some space"), "{error}");

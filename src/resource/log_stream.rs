@@ -1,9 +1,8 @@
-//! The log as a stream of bytes that are on disk, once or for as long as the
-//! reader stays.
+//! The log as a stream of bytes that are on disk: once, or for as long as the reader stays.
 
 use super::recover::Sound;
-use crate::files::{self, Links};
 use axum::body::Body;
+use bounded_io::files::{self, Links};
 use bytes::{Bytes, BytesMut};
 use futures_util::stream;
 use std::io;
@@ -11,11 +10,10 @@ use std::path::Path;
 use tokio::fs::File;
 use tokio::io::AsyncReadExt;
 use tokio::sync::watch;
-use tokio_util::sync::CancellationToken;
 
 const CHUNK_BYTES: u64 = 64 * 1024;
 
-/// The first `durable` bytes, and nothing that comes after them.
+/// Returns the first `durable` bytes, and nothing after them.
 pub(super) async fn snapshot(path: &Path, durable: u64) -> io::Result<Body> {
     let reader = Reader::open(path, durable).await?;
     Ok(Body::from_stream(stream::try_unfold(
@@ -24,29 +22,21 @@ pub(super) async fn snapshot(path: &Path, durable: u64) -> io::Result<Body> {
     )))
 }
 
-/// What is durable now and whatever becomes so, until the resource stops or
-/// the reader goes away.
-pub(super) async fn follow(
-    path: &Path,
-    mut durable: watch::Receiver<Sound>,
-    stopping: CancellationToken,
-) -> io::Result<Body> {
+/// Returns what is durable now and whatever becomes durable, until nothing more can, or the
+/// reader goes away.
+pub(super) async fn follow(path: &Path, mut durable: watch::Receiver<Sound>) -> io::Result<Body> {
     let until = durable.borrow_and_update().bytes;
     let reader = Reader::open(path, until).await?;
     Ok(Body::from_stream(stream::try_unfold(
-        (reader, durable, stopping),
-        |(mut reader, mut durable, stopping)| async move {
+        (reader, durable),
+        |(mut reader, mut durable)| async move {
             loop {
                 if let Some(chunk) = reader.chunk().await? {
-                    return Ok::<_, io::Error>(Some((chunk, (reader, durable, stopping))));
+                    return Ok::<_, io::Error>(Some((chunk, (reader, durable))));
                 }
-                // Rows come first: what was acknowledged before the stop is still sent.
-                tokio::select! {
-                    biased;
-                    changed = durable.changed() => if changed.is_err() {
-                        return Ok(None);
-                    },
-                    () = stopping.cancelled() => return Ok(None),
+                // The commit thread closes this when it ends, after the last change is seen.
+                if durable.changed().await.is_err() {
+                    return Ok(None);
                 }
                 reader.until = durable.borrow_and_update().bytes;
             }
@@ -57,7 +47,7 @@ pub(super) async fn follow(
 struct Reader {
     file: File,
     sent: u64,
-    /// Bytes behind this may be in the file already, but not on disk.
+    /// Bytes after this position may be in the file already, but not on disk.
     until: u64,
 }
 

@@ -1,4 +1,4 @@
-//! What the resource counts, as Prometheus text.
+//! The counters of the resource, as Prometheus text.
 
 use crate::model::{Fence, RowOutcome};
 use prometheus_client::encoding::text::encode;
@@ -10,7 +10,7 @@ use std::fmt;
 use std::time::Duration;
 
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-/// As it stands in the text; the encoder adds `_total` to what is registered.
+/// The name in the text; the encoder adds `_total` to the registered name.
 pub(super) const STALE_REJECTIONS: &str = "resource_stale_token_rejections_total";
 
 pub(super) struct Metrics {
@@ -45,7 +45,7 @@ impl Metrics {
             "Requests refused as malformed, too large or too slow",
         );
         let batches = counter("resource_commit_batches", "Batches written and synced");
-        // From 50 µs (memory) to 1.6 s (a disk in trouble).
+        // The buckets range from 50 µs (memory) to 1.6 s (a failing disk).
         let commit_seconds = Histogram::new(exponential_buckets(0.000_05, 2.0, 16));
         registry.register(
             "resource_commit_seconds",

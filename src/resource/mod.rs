@@ -1,15 +1,14 @@
-//! The thing that a lock is there to protect, as a process of its own.
+//! The resource that a lock protects, as a separate process.
 //!
-//! A lock is a hint: whoever holds it may be frozen, cut off or wrong about
-//! the time, and write long after somebody else was granted the same lock.
-//! Only the resource sees every write in one order, so only it can enforce
-//! mutual exclusion: with the fence on, it refuses each write whose token does
-//! not exceed all that it accepted before. With the fence off it is the unsafe
+//! A lock is a hint: its holder may be frozen, cut off or wrong about the time, and write long
+//! after another worker was granted the same lock. Only the resource sees every write in one
+//! order, so only it can enforce mutual exclusion: with the fence on, it refuses each write
+//! whose token does not exceed all that it accepted before. With the fence off it is the unsafe
 //! baseline that shows what the lock alone is worth.
 //!
-//! A write runs through `http` (is it well formed?) to `commit` (one thread,
-//! one order, one fdatasync for many), which asks `state` (is it allowed?) and
-//! appends to `log`; only then is it answered.
+//! A write goes through `http` (is it well formed?) to `commit` (one thread, one order, one
+//! fdatasync for many), which asks `state` (is it allowed?) and appends to `log`; only then is
+//! it answered.
 
 mod body;
 mod client;
@@ -25,18 +24,21 @@ mod metrics;
 mod mutant;
 mod recover;
 mod reply;
+mod row_line;
 mod state;
+mod storage;
 #[cfg(test)]
 mod tests;
 
-pub use client::{ClientError, ResourceClient, Stored, WriteAnswer, WriteAttempt};
+pub use client::{ClientError, ResourceClient, Stored, WriteAnswer};
 pub use limits::{MAX_BODY_BYTES, MAX_KEY_BYTES, MAX_OWNER_BYTES};
-pub use log::{FILE_NAME as LOG_FILE_NAME, LogError};
+pub use log::LogError;
 #[cfg(debug_assertions)]
 pub use mutant::Mutant;
+pub use state::WriteRequest;
 
 use crate::model::Fence;
-use crate::serve;
+use bounded_io::serve;
 use commit::CommitThread;
 use log::Log;
 use metrics::Metrics;
@@ -44,22 +46,21 @@ use state::State;
 use std::future::Future;
 use std::io;
 use std::path::PathBuf;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// How long requests under way may take to end once shutdown is asked for.
+/// How long requests in progress may take to end after a shutdown request.
 const STOP_DEADLINE: Duration = Duration::from_secs(5);
 
 #[derive(Clone, Debug)]
 pub struct Config {
     pub fence: Fence,
-    /// Holds the log. Created where it does not exist.
+    /// The folder of the log. It is created if it does not exist.
     pub data_dir: PathBuf,
-    /// A mistake made on purpose, so that a run can prove that its judge sees it.
+    /// A deliberate defect, so that a run can prove that its judge finds it.
     #[cfg(debug_assertions)]
     pub mutant: Option<Mutant>,
 }
@@ -75,8 +76,8 @@ impl Config {
     }
 }
 
-/// Every one of these ends the process that serves: after a failed write or
-/// sync nobody knows what the disk holds, and no answer may pretend to.
+/// The errors of the resource. Each ends the serving process: after a failed write or sync
+/// nobody knows what the disk holds, and no answer may claim to know it.
 #[derive(Debug, thiserror::Error)]
 pub enum ResourceError {
     #[error(transparent)]
@@ -93,13 +94,13 @@ pub enum ResourceError {
     Stuck,
 }
 
-/// A resource whose log has been read back: it is ready to be served.
+/// A resource whose log has been read back, so that it can be served.
 pub struct Opened {
     log: Log,
     state: State,
 }
 
-/// Reads the log back. This blocks, and may: nothing is served before.
+/// Reads the log back. It may block, because nothing is served before.
 pub fn open(config: Config) -> Result<Opened, ResourceError> {
     let mut state = State::new(config.fence);
     #[cfg(debug_assertions)]
@@ -109,10 +110,10 @@ pub fn open(config: Config) -> Result<Opened, ResourceError> {
 }
 
 impl Opened {
-    /// Serves until `shutdown` is ready, then lets requests under way end.
+    /// Serves until `shutdown` is ready, then lets requests in progress end.
     ///
-    /// An error means that the disk failed: the caller must end the process
-    /// without another attempt, and may print the error as it is.
+    /// An error means that the disk failed: the caller must end the process without another
+    /// attempt, and may print the error as it is.
     pub async fn serve(
         self,
         listener: TcpListener,
@@ -128,27 +129,29 @@ impl Opened {
             committer: committer.clone(),
             metrics,
             log_path,
-            stopping: stopping.clone(),
         });
-        let mut server = pin!(serve::serve(listener, router, stopping.clone()));
-        // Streams that follow the log end with this, however `serve` is left.
+        let mut server = tokio::spawn(serve::serve(listener, router, stopping.clone()));
+        // This ends the server, however this returns.
         let _stop = stopping.clone().drop_guard();
 
         tokio::select! {
-            () = &mut server => return Ok(()),
+            _ = &mut server => return Ok(()),
             failure = thread.finished() => return failure,
             () = shutdown => {}
         }
         stopping.cancel();
-        // Who has not finished by then is cut off; what it wrote is either
-        // acknowledged and durable, or unknown to it.
-        let _ = timeout(STOP_DEADLINE, server).await;
+        // Clients that have not finished by then are cut off. Each of their writes is either
+        // acknowledged and durable, or its outcome is unknown to them.
+        let _ = timeout(STOP_DEADLINE, committer.settled()).await;
         let stopped = async {
             committer.stop().await;
             thread.finished().await
         };
         timeout(STOP_DEADLINE, stopped)
             .await
-            .map_err(|_| ResourceError::Stuck)?
+            .map_err(|_| ResourceError::Stuck)??;
+        // Now the log has its end, and those who follow it get the rest of it.
+        let _ = timeout(STOP_DEADLINE, server).await;
+        Ok(())
     }
 }

@@ -1,86 +1,64 @@
-//! Mistakes made on purpose. A run against each of them must come out as
-//! 'not as expected': a judge that never says no proves nothing.
+//! Deliberate defects. A run against each of them must come out as 'not as expected': a judge
+//! that never says no proves nothing.
 //!
-//! Release builds hold none of this.
+//! Release builds contain none of this.
 
 use super::state::{Pair, Ruling, WriteRequest};
 use crate::model::{FencingToken, LogRow};
-use std::fmt;
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Display, EnumString, IntoStaticStr, VariantArray)]
 pub enum Mutant {
     /// Accepts any token although the fence is on.
+    #[strum(to_string = "resource-ignores-token")]
     IgnoreToken,
     /// Accepts the latest pair again with another body.
+    #[strum(to_string = "resource-accepts-equal-tokens")]
     AcceptEqual,
-    /// Looks at the token after it has applied the write: the refusal is answered
-    /// and logged, and the value is there all the same.
+    /// Checks the token after it has applied the write: the refusal is answered and logged, but
+    /// the value has changed.
+    #[strum(to_string = "resource-applies-what-it-refuses")]
     ApplyRefused,
     /// Forgets the highest token at a restart; the values stay.
+    #[strum(to_string = "resource-forgets-at-restart")]
     ForgetMaxFence,
-    /// Answers when the write has reached the page cache, which a power cut takes.
+    /// Answers when the write has reached the page cache, which a power cut erases.
+    #[strum(to_string = "resource-answers-before-sync")]
     AnswerBeforeSync,
-    /// Loses the value of one key when its whole log is read, as a compaction
-    /// might. The log and every answer to a write are right.
+    /// Loses the value of one key when the whole log is read, as a compaction might. The log
+    /// and every answer to a write are correct.
+    #[strum(to_string = "resource-loses-a-key")]
     LoseKey,
-    /// Answers everybody who comes with the latest pair as if they repeated the
-    /// write that had it first, whoever they are and whatever they send.
+    /// Answers every client that sends the latest pair as if it repeated the first write with
+    /// that pair, whoever it is and whatever it sends.
+    #[strum(to_string = "resource-duplicates-for-strangers")]
     RepeatForStrangers,
-    /// Refuses every second write that exceeds all before it.
+    /// Refuses every second write that exceeds all earlier ones.
+    #[strum(to_string = "resource-refuses-the-highest")]
     RefuseHighest,
-    /// States the token that it would accept as the one that it has seen.
+    /// Reports the token that it would accept as the highest token that it has seen.
+    #[strum(to_string = "resource-states-a-wrong-maximum")]
     WrongMaximum,
-    /// Answers two writes with the position of the first, as somebody might who
-    /// names the batch that a write was synced with.
+    /// Answers two writes with the position of the first, as a program might that returns the
+    /// batch in which a write was synced.
+    #[strum(to_string = "resource-names-a-position-twice")]
     PositionTwice,
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 10] = [
-        Mutant::IgnoreToken,
-        Mutant::AcceptEqual,
-        Mutant::ApplyRefused,
-        Mutant::ForgetMaxFence,
-        Mutant::AnswerBeforeSync,
-        Mutant::LoseKey,
-        Mutant::RepeatForStrangers,
-        Mutant::RefuseHighest,
-        Mutant::WrongMaximum,
-        Mutant::PositionTwice,
-    ];
+    pub const ALL: &[Mutant] = Mutant::VARIANTS;
 
     pub fn name(self) -> &'static str {
-        match self {
-            Mutant::IgnoreToken => "resource-ignores-token",
-            Mutant::AcceptEqual => "resource-accepts-equal-tokens",
-            Mutant::ApplyRefused => "resource-applies-what-it-refuses",
-            Mutant::ForgetMaxFence => "resource-forgets-at-restart",
-            Mutant::AnswerBeforeSync => "resource-answers-before-sync",
-            Mutant::LoseKey => "resource-loses-a-key",
-            Mutant::RepeatForStrangers => "resource-duplicates-for-strangers",
-            Mutant::RefuseHighest => "resource-refuses-the-highest",
-            Mutant::WrongMaximum => "resource-states-a-wrong-maximum",
-            Mutant::PositionTwice => "resource-names-a-position-twice",
-        }
-    }
-
-    pub fn parse(name: &str) -> Option<Mutant> {
-        Mutant::ALL.into_iter().find(|m| m.name() == name)
+        self.into()
     }
 }
 
-impl fmt::Display for Mutant {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// Where a write comes in.
+/// The situation in which a write arrives.
 pub(super) struct Scene<'a> {
     pub write: &'a WriteRequest,
-    /// The pair that it has to exceed, and the position of the write that had it.
+    /// The pair that it has to exceed, and the position of the write with that pair.
     pub highest: Option<(Pair, u64)>,
-    /// Of the last row of the log.
+    /// The position of the last row of the log.
     pub position: u64,
 }
 
@@ -95,7 +73,7 @@ pub(super) fn bend(mutant: Option<Mutant>, ruling: Ruling, scene: &Scene) -> Rul
             Ruling::Repeat { position }
         }
         (Mutant::RefuseHighest, Ruling::Apply, Some((seen, _))) if scene.position % 2 == 1 => {
-            // Without a token there is no fence that could refuse it.
+            // Without a token no fence could refuse it.
             scene.write.token.map_or(ruling, |token| {
                 let seq = scene.write.token_seq;
                 let got = Pair { token, seq };
@@ -111,7 +89,7 @@ pub(super) fn bend(mutant: Option<Mutant>, ruling: Ruling, scene: &Scene) -> Rul
     }
 }
 
-/// The position that an accepted write is answered with.
+/// Returns the position that an accepted write is answered with.
 pub(super) fn name(mutant: Option<Mutant>, position: u64) -> u64 {
     if mutant == Some(Mutant::PositionTwice) {
         return position - 1 + position % 2;
@@ -133,8 +111,8 @@ mod tests {
     #[test]
     fn every_mutant_is_found_by_its_name() {
         for mutant in Mutant::ALL {
-            assert_eq!(Mutant::parse(mutant.name()), Some(mutant));
+            assert_eq!(mutant.name().parse(), Ok(*mutant));
         }
-        assert_eq!(Mutant::parse("resource"), None);
+        assert!("resource".parse::<Mutant>().is_err());
     }
 }

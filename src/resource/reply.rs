@@ -1,11 +1,11 @@
-//! Answers as JSON, errors included.
+//! Answers as JSON, including errors.
 
 use axum::body::Body;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
-/// A request that was not carried out, and why.
+/// A request that was not carried out, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
     pub status: StatusCode,

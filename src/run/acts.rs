@@ -1,52 +1,50 @@
-//! The acts of one timeline entry, carried out one after the other, and told
-//! to the drive as they come about.
+//! Carries out the steps of one timeline entry one after the other, and reports them to the
+//! drive as they happen.
 
 use super::drive::GateKey;
 use super::seen::Seen;
-use crate::fault::{Nemesis, NodeEvent, NotProven};
-use crate::scenario::timeline::Act;
+use super::*;
+use crate::faults::{NodeEvent, NotProven};
+use crate::model::UnprovenReason;
+use crate::scenario::{DrawnStep, End, Step};
 use futures_util::FutureExt;
 use futures_util::future::{BoxFuture, try_join_all};
-use std::collections::BTreeMap;
+use parking_lot::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use tokio::sync::{RwLock, mpsc};
+use tokio::sync::RwLock;
 use tokio::time::Instant;
 
-/// What an entry tells while it is carried out.
+/// A report of an entry while it is carried out.
 #[derive(Debug, PartialEq)]
 pub enum Told {
     /// A fault was proven or undone: `a.paused`, `cut.began`.
     Event { source: String, event: &'static str },
-    /// Every act of an entry has begun, so a gate it held may open.
+    /// Every step of an entry has begun, so a gate that it held may open.
     Begun { gate: Option<GateKey> },
-    /// Why a fault is not proven. The entry goes no further.
+    /// The reason why a fault is not proven. The entry goes no further.
     Unproven(NotProven),
-    /// The last thing that an entry tells.
+    /// The last report of an entry.
     Over,
 }
 
-/// Whoever carries out one entry.
 pub struct Actor {
     pub nemesis: Arc<Nemesis>,
-    /// The entry's own.
     pub name: Option<String>,
     pub tell: mpsc::UnboundedSender<Told>,
     pub entries: Entries,
     pub seen: Seen,
 }
 
-/// What an entry does, one round after the other.
 pub struct Rounds {
     pub after: Duration,
-    pub rounds: Vec<Vec<Act>>,
-    /// No round begins later than this after the event, and of a round that has
-    /// begun only what ends something.
+    pub rounds: Vec<Vec<DrawnStep>>,
+    /// No round begins later than this after the event. Of a round that has begun by then, the
+    /// steps that are complete in themselves are skipped; its faults are still ended.
     pub until: Option<Duration>,
 }
 
-/// Tells that all acts have begun, once each of the last ones has.
+/// Counts the parts of the last step that have not begun. At 0 all steps have begun, which is
+/// reported.
 struct Begun {
     left: AtomicUsize,
     name: Option<String>,
@@ -72,7 +70,7 @@ impl Actor {
 
     async fn one_by_one(
         &self,
-        rounds: &[Vec<Act>],
+        rounds: &[Vec<DrawnStep>],
         until: Option<Instant>,
         begun: &Begun,
     ) -> Result<(), NotProven> {
@@ -80,7 +78,7 @@ impl Actor {
         for (number, acts) in rounds.iter().enumerate() {
             let is_last = number + 1 == rounds.len();
             for (at, act) in acts.iter().enumerate() {
-                // What it began in this round is still ended.
+                // What this round began is still ended.
                 if is_over() && act.is_complete_in_itself() {
                     continue;
                 }
@@ -91,7 +89,7 @@ impl Actor {
                 break;
             }
         }
-        // Where the time was over before the last act, nothing more begins.
+        // If the time was over before the last step, nothing more begins.
         if begun.left.swap(0, Ordering::Relaxed) > 0 {
             self.tell_begun(begun);
         }
@@ -100,12 +98,12 @@ impl Actor {
 
     fn act<'a>(
         &'a self,
-        act: &'a Act,
+        step: &'a DrawnStep,
         begun: Option<&'a Begun>,
     ) -> BoxFuture<'a, Result<(), NotProven>> {
         async move {
-            match act {
-                Act::Inject { fault, lasting } => {
+            match step {
+                Step::Inject { fault, lasting } => {
                     let of = self.name.as_deref();
                     let entry = self.entries.of(of.unwrap_or_default());
                     let injecting = entry.under_way.read().await;
@@ -118,30 +116,25 @@ impl Actor {
                         self.tell_events(self.nemesis.end(injected.id).await?);
                     }
                 }
-                Act::Resume { node } => {
+                Step::End(End { by, node }) => {
                     self.one_has_begun(begun);
-                    self.nemesis.resume(node).await?;
-                    self.tell_event(node, "resumed");
+                    self.nemesis.continue_by(*by, node).await?;
+                    self.tell_events(by.node_event().map(|event| (node.to_string(), event)));
                 }
-                Act::Thaw { node } => {
+                Step::Heal { entry } => {
                     self.one_has_begun(begun);
-                    self.nemesis.thaw(node).await?;
-                    self.tell_event(node, "thawed");
+                    self.heal(&entry.value).await?;
                 }
-                Act::Heal { entry } => {
-                    self.one_has_begun(begun);
-                    self.heal(entry).await?;
-                }
-                Act::Wait { how_long } => {
-                    tokio::time::sleep(*how_long).await;
+                Step::Wait { length } => {
+                    tokio::time::sleep(*length).await;
                     self.one_has_begun(begun);
                 }
-                Act::Await { event } => {
-                    self.seen.wait_for(event).await;
+                Step::Await { event } => {
+                    self.seen.wait_for(&event.value).await;
                     self.one_has_begun(begun);
                 }
-                Act::Together { acts } => {
-                    let all = acts.iter().map(|act| self.act(act, begun));
+                Step::Together { steps } => {
+                    let all = steps.iter().map(|step| self.act(step, begun));
                     try_join_all(all).await?;
                 }
             }
@@ -152,14 +145,17 @@ impl Actor {
 
     async fn heal(&self, entry: &str) -> Result<(), NotProven> {
         let its = self.entries.of(entry);
-        // What is just being injected is healed as soon as it is proven.
+        // A fault that is just being injected is healed as soon as it is proven.
         drop(its.under_way.write().await);
         let standing = self.nemesis.standing_of(entry);
-        let standing = standing.ok_or_else(|| format!("heal of {entry}: it has not begun"))?;
+        let missing = || UnprovenReason::NotBegun {
+            entry: entry.to_owned(),
+        };
+        let standing = standing.ok_or_else(missing)?;
         for id in standing {
             self.tell_events(self.nemesis.end(id).await?);
         }
-        // What is still being carried out tells its end itself.
+        // An entry that is still being carried out reports its end itself.
         if its.over.load(Ordering::Relaxed) {
             self.tell_if_over(Some(entry));
         }
@@ -181,7 +177,7 @@ impl Actor {
         }
     }
 
-    /// An entry is over when nothing of it stands any more.
+    /// Reports that an entry is over, if none of its faults is active any more.
     fn tell_if_over(&self, entry: Option<&str>) {
         let Some(entry) = entry else { return };
         self.entries.of(entry).over.store(true, Ordering::Relaxed);
@@ -195,7 +191,7 @@ impl Actor {
         }
     }
 
-    fn tell_events(&self, events: Vec<NodeEvent>) {
+    fn tell_events(&self, events: impl IntoIterator<Item = NodeEvent>) {
         for (node, event) in events {
             self.tell_event(&node, event);
         }
@@ -212,30 +208,29 @@ impl Actor {
     }
 }
 
-/// How many things begin with an act.
-fn beginnings(act: &Act) -> usize {
-    match act {
-        Act::Together { acts } => acts.iter().map(beginnings).sum(),
-        _ => 1,
+/// Returns how many things begin with a step.
+fn beginnings(step: &DrawnStep) -> usize {
+    if let Step::Together { steps } = step {
+        steps.iter().map(beginnings).sum()
+    } else {
+        1
     }
 }
 
-/// How far the entries have come; shared by those that carry them out.
+/// The progress of the entries, shared by the actors that carry them out.
 #[derive(Clone, Default)]
 pub struct Entries(Arc<Mutex<BTreeMap<String, Arc<Entry>>>>);
 
 #[derive(Default)]
 struct Entry {
-    /// Held while a fault of it is injected.
+    /// Held while a fault of the entry is injected.
     under_way: RwLock<()>,
-    /// All its steps have been taken.
+    /// All steps of the entry have been taken.
     over: AtomicBool,
 }
 
 impl Entries {
     fn of(&self, name: &str) -> Arc<Entry> {
-        let all = self.0.lock();
-        let mut all = all.unwrap_or_else(|poisoned| poisoned.into_inner());
-        Arc::clone(all.entry(name.to_owned()).or_default())
+        Arc::clone(self.0.lock().entry(name.to_owned()).or_default())
     }
 }

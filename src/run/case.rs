@@ -1,175 +1,270 @@
-//! One case on a cluster of its own, from nothing to nothing.
+//! One case on a cluster of its own, from nothing to nothing: create, links, start, prepare,
+//! observe, drive, heal, collect, remove, judge. The part from the start to the end of the drive
+//! is in `play.rs`.
 
 use super::clock_desk::{ClockDesk, clock_desk};
 use super::collect::{collect, save_logs};
 use super::evidence::Evidence;
 use super::judge::judge_case;
-use super::nodes::CaseNodes;
 use super::observer::Observer;
-use super::phases::Phases;
+use super::phase_times::PhaseTimes;
+use super::play::PlayResult;
 use super::settle::settle;
-use super::stage::{Played, Stage};
-use super::{RunError, RunFolder, RunRequest, stop_at};
-use crate::cluster::{Cluster, ClusterError, LastLines, Runtime};
-use crate::fault::Nemesis;
-use crate::fault::journal::Journal;
-use crate::model::{CaseNotes, CaseResult, Gap, Name};
-use crate::progress::{Progress, Task};
-use crate::scenario::Case;
+use super::*;
+use crate::cluster::LastLines;
+use crate::faults::journal::Journal;
+use crate::faults::{Links, NotProven};
+use crate::model::Gap;
+use crate::progress::Task;
 use futures_util::future::join_all;
-use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-/// Runs a case. Healing and removal are on every way out, and what goes wrong
-/// with them is said beside what went wrong before.
-pub async fn run_case(
-    request: &RunRequest<'_>,
-    case: &Case,
-    folder: &RunFolder,
-    runtime: &dyn Runtime,
-    progress: &dyn Progress,
-    interrupt: &CancellationToken,
-) -> Result<CaseResult, RunError> {
-    let task = progress.begin(&format!("{} {}", request.scenario.name, case.name));
-    let evidence = Arc::new(Evidence::create(folder.case(&case.name))?);
-    let mut nodes = CaseNodes::new(request, case);
-    let mut clock = Phases::default();
+pub struct CaseRun<'a> {
+    pub lab: &'a Lab<'a>,
+    pub case: &'a Case,
+    pub nodes: CaseNodes,
+    pub evidence: Arc<Evidence>,
+    pub task: Box<dyn Task>,
+    pub times: PhaseTimes,
+    title: String,
+    run: Name,
+    pub stop: CancellationToken,
+}
 
-    if let Some(reason) = request.lacking(case, runtime) {
-        let notes = CaseNotes {
-            workers: nodes.worker_names().into_iter().map(String::from).collect(),
+impl<'a> CaseRun<'a> {
+    pub fn begin(
+        lab: &'a Lab<'a>,
+        scenario: &Scenario,
+        case: &'a Case,
+        folder: &RunFolder,
+        stop: CancellationToken,
+    ) -> RunResult<CaseRun<'a>> {
+        let title = format!("{} {}", scenario.name, case.name);
+        Ok(CaseRun {
+            lab,
+            case,
+            task: lab.progress.begin(&title),
+            evidence: Arc::new(Evidence::create(folder.case(&case.name))?),
+            nodes: CaseNodes::new(lab, case),
+            times: PhaseTimes::default(),
+            title,
+            run: Name::of_id(Uuid::new_v4()),
+            stop,
+        })
+    }
+
+    /// Runs the case. Healing and removal happen on every way out, and their errors are reported
+    /// beside earlier errors.
+    pub async fn run(mut self) -> RunResult<CaseResult> {
+        if let Some(reason) = self.lab.lacking(self.case) {
+            let notes = self.never_played(&reason);
+            return judge(self.case, &self.evidence, &notes, self.task.as_ref());
+        }
+        let cluster = self.create().await?;
+        let (desk, questions) = clock_desk();
+        let (played, nemesis) = match self.links(&cluster).await {
+            Ok(links) => {
+                let nemesis = self.nemesis(&cluster, links, desk);
+                let played = self.play(&nemesis, questions).await;
+                let problems = self.heal(&nemesis).await;
+                let collected = self.collect(&nemesis, played, problems).await;
+                (collected, Some(nemesis))
+            }
+            Err(error) => {
+                let error = self.explained(error, Vec::new(), &cluster).await;
+                (Err(error), None)
+            }
+        };
+        let removed = self.remove(&cluster, nemesis.as_deref(), &played).await;
+        let mut notes = both(played, removed)?;
+        notes.measurements = self.times.finish();
+        judge(self.case, &self.evidence, &notes, self.task.as_ref())
+    }
+
+    /// Runs one phase: a person sees that it is under way, it is measured, and it ends at an
+    /// interrupt.
+    pub async fn phase<T>(
+        &self,
+        name: &str,
+        detail: &str,
+        work: impl Future<Output = RunResult<T>>,
+    ) -> RunResult<T> {
+        self.task.detail(detail);
+        stop_at(&self.stop, self.times.time(name, work)).await
+    }
+
+    pub fn never_played(&self, reason: &str) -> CaseNotes {
+        CaseNotes {
             gaps: vec![format!("cannot be done here: {reason}").into()],
             never_played: true,
+            ..self.notes()
+        }
+    }
+
+    /// Returns the notes of a complete case.
+    pub fn notes(&self) -> CaseNotes {
+        let workers = self.nodes.worker_names().into_iter();
+        CaseNotes {
+            workers: workers.map(String::from).collect(),
             ..CaseNotes::default()
+        }
+    }
+
+    async fn create(&self) -> RunResult<Arc<dyn Cluster>> {
+        self.task.detail("making a network");
+        let create = self.lab.runtime.create(&self.run, self.lab.options.keep);
+        Ok(self.times.time("create", create).await?)
+    }
+
+    /// Starts the proxies. In a load no node is led through a proxy: that would be measured too.
+    async fn links(&mut self, cluster: &Arc<dyn Cluster>) -> RunResult<Option<Links>> {
+        if self.case.setup.load.is_some() {
+            return Ok(None);
+        }
+        let start = async {
+            let (reach, seed) = (self.nodes.reach(), self.lab.options.seed);
+            Ok(Links::start(cluster.as_ref(), self.lab.toxiproxy, reach, seed).await?)
         };
-        evidence.notes(&notes)?;
-        return judged(case, folder, task.as_ref());
+        let links = self.phase("links", "starting proxies", start).await?;
+        self.nodes.lead_through(&links);
+        Ok(Some(links))
     }
-    task.detail("making a network");
-    let run = Name::of_id(Uuid::new_v4());
-    let cluster = clock
-        .time("create", runtime.create(&run, request.keep))
-        .await?;
-    let (desk, clock_questions) = clock_desk();
-    let journal = Journal::new(&request.journals, &run);
-    let nemesis = Arc::new(nemesis(request, &nodes, &cluster, &evidence, journal, desk));
-    let stage = Stage {
-        request,
-        setup: &case.setup,
-        cluster: &cluster,
-        nemesis: &nemesis,
-        evidence: &evidence,
-        task: task.as_ref(),
-    };
-    let play = stage.play(&mut nodes, clock_questions, &mut clock);
-    let ran = stop_at(interrupt, play).await;
 
-    task.detail("healing");
-    let problems = clock.time("heal", nemesis.heal()).await;
-    let collected = match ran {
-        Ok(Played {
-            mut notes,
-            unanswered,
-            observers,
-        }) => {
-            task.detail("collecting");
-            notes.gaps.extend(problems.into_iter().map(Gap::from));
-            for unsaid in join_all(observers.into_iter().map(Observer::stop)).await {
-                notes.gaps.extend(unsaid.map(Gap::from));
-            }
-            let collecting = async {
-                if unanswered {
-                    notes.settled = settle(&nodes, &cluster, &nemesis).await?;
-                }
-                collect(&nodes, &cluster, &evidence, &mut notes).await
-            };
-            let collected = clock.time("collect", stop_at(interrupt, collecting)).await;
-            match collected {
-                // Why it came to this is known already, and says more.
-                Err(error @ (RunError::Resource { .. } | RunError::Cluster(_)))
-                    if !notes.gaps.is_empty() =>
-                {
-                    notes.gaps.push(error.to_string().into());
-                    Ok(notes)
-                }
-                collected => collected.map(|()| notes),
-            }
+    #[cfg_attr(not(debug_assertions), expect(unused_mut))]
+    fn nemesis(
+        &self,
+        cluster: &Arc<dyn Cluster>,
+        links: Option<Links>,
+        desk: ClockDesk,
+    ) -> Arc<Nemesis> {
+        let field = Arc::new(self.nodes.field(cluster, links, desk));
+        let journal = Journal::new(self.lab.journals, &self.run);
+        let recorder = Arc::clone(&self.evidence);
+        let record = Box::new(move |row| recorder.fault(&row));
+        let mut nemesis = Nemesis::new(field, journal, record);
+        #[cfg(debug_assertions)]
+        if self.lab.options.mutant.as_deref() == Some(Nemesis::MUTANT) {
+            nemesis = nemesis.pretending();
         }
-        // What could not be healed is removed.
-        Err(RunError::Interrupted) => Err(RunError::Interrupted),
-        Err(error) => {
-            save_logs(&nodes, &cluster, &evidence).await;
-            let healed = match problems.is_empty() {
-                true => Ok(()),
-                false => Err(RunError::NotHealed(
-                    problems.into_iter().map(|it| it.text).collect(),
-                )),
-            };
-            both(Err(with_last_lines(error, &cluster).await), healed)
-        }
-    };
-    if let Err(error) = &collected {
-        // A disk that is full has been reported already.
-        let mut notes = evidence.so_far(error.to_string());
-        notes
-            .workers
-            .extend(nodes.worker_names().into_iter().map(String::from));
-        let _ = evidence.notes(&notes);
+        Arc::new(nemesis)
     }
-    // Whoever interrupts wants it gone, also what was to be kept.
-    let keep = request.keep && !matches!(collected, Err(RunError::Interrupted));
-    task.detail("removing");
-    let removed = match keep {
-        true => cluster.keep().await.map(|kept| {
+
+    async fn heal(&self, nemesis: &Nemesis) -> Vec<NotProven> {
+        self.task.detail("healing");
+        self.times.time("heal", nemesis.heal()).await
+    }
+
+    /// Collects what the case left at its nodes, if it was played to its end; else says why not.
+    async fn collect(
+        &self,
+        nemesis: &Nemesis,
+        played: RunResult<PlayResult>,
+        problems: Vec<NotProven>,
+    ) -> RunResult<CaseNotes> {
+        let cluster = &nemesis.field.cluster;
+        let (mut notes, unanswered) = match played {
+            Ok(played) => {
+                let mut notes = played.notes;
+                notes.gaps.extend(problems.into_iter().map(Gap::from));
+                let stopped = join_all(played.observers.into_iter().map(Observer::stop)).await;
+                notes
+                    .gaps
+                    .extend(stopped.into_iter().flatten().map(Gap::from));
+                (notes, played.unanswered)
+            }
+            Err(error) => return Err(self.explained(error, problems, cluster).await),
+        };
+        let collecting = async {
+            if unanswered {
+                notes.settled = settle(&self.nodes, cluster, nemesis).await?;
+            }
+            collect(&self.nodes, cluster, &self.evidence, &mut notes).await
+        };
+        match self.phase("collect", "collecting", collecting).await {
+            Ok(()) => Ok(notes),
+            // The gaps already say how it came to this, and say more.
+            Err(error @ (RunError::Resource { .. } | RunError::Cluster(_)))
+                if !notes.gaps.is_empty() =>
+            {
+                notes.gaps.push(error.to_string().into());
+                Ok(notes)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Adds all that is known to an error. An interrupt needs no explanation, and the removal ends
+    /// the faults that could not be healed then.
+    async fn explained(
+        &self,
+        error: RunError,
+        problems: Vec<NotProven>,
+        cluster: &Arc<dyn Cluster>,
+    ) -> RunError {
+        if matches!(error, RunError::Interrupted) {
+            return error;
+        }
+        save_logs(&self.nodes, cluster, &self.evidence).await;
+        let error = with_last_lines(error, cluster).await;
+        if problems.is_empty() {
+            return error;
+        }
+        RunError::AndThen {
+            first: Box::new(error),
+            then: Box::new(RunError::NotHealed(
+                problems.into_iter().map(|it| it.text).collect(),
+            )),
+        }
+    }
+
+    /// Removes the cluster. After an interrupt it is removed even if it was to be kept.
+    async fn remove(
+        &self,
+        cluster: &Arc<dyn Cluster>,
+        nemesis: Option<&Nemesis>,
+        played: &RunResult<CaseNotes>,
+    ) -> RunResult {
+        if let Err(error) = played {
+            let mut notes = self.evidence.so_far(error.to_string());
+            notes.workers.extend(self.notes().workers);
+            // A full disk has been reported already.
+            let _ = self.evidence.notes(&notes);
+        }
+        self.task.detail("removing");
+        let (title, progress) = (&self.title, self.lab.progress);
+        if self.lab.options.keep && !matches!(played, Err(RunError::Interrupted)) {
+            let kept = cluster.keep().await?;
             progress.say(&format!(
-                "{} {} is kept: {kept}; `fencepost clean` removes them",
-                request.scenario.name, case.name
+                "{title} is kept: {kept}; `fencepost clean` removes them"
             ));
-        }),
-        false => match clock.time("clean", cluster.remove()).await {
-            // Nothing of the case is left, and nothing can be done about it here.
-            Err(stuck @ ClusterError::StuckNetwork { .. }) => {
-                progress.say(&stuck.to_string());
-                Ok(())
-            }
-            removed => removed,
-        },
-    };
-    let mut notes = both(collected, removed.map_err(RunError::from))?;
-
-    notes.measurements = clock.finish();
-    evidence.notes(&notes)?;
-    judged(case, folder, task.as_ref())
-}
-
-fn judged(case: &Case, folder: &RunFolder, task: &dyn Task) -> Result<CaseResult, RunError> {
-    let outcome = judge_case(case, &folder.case(&case.name))?;
-    task.finish(&outcome.verdict.outcome.to_string());
-    Ok(outcome)
-}
-
-#[cfg_attr(not(debug_assertions), expect(unused_mut, unused_variables))]
-fn nemesis(
-    request: &RunRequest<'_>,
-    nodes: &CaseNodes,
-    cluster: &Arc<dyn Cluster>,
-    evidence: &Arc<Evidence>,
-    journal: Journal,
-    desk: ClockDesk,
-) -> Nemesis {
-    let field = Arc::new(nodes.field(cluster, desk));
-    let recorder = Arc::clone(evidence);
-    let record = Box::new(move |row| recorder.fault(&row));
-    let mut nemesis = Nemesis::new(field, journal, record);
-    #[cfg(debug_assertions)]
-    if request.mutant.as_deref() == Some(Nemesis::MUTANT) {
-        nemesis = nemesis.pretending();
+            return Ok(());
+        }
+        match self.times.time("clean", cluster.remove()).await {
+            // Only the empty network is left of the case, and nothing can be done about it here.
+            Err(stuck @ ClusterError::StuckNetwork { .. }) => progress.say(&stuck.to_string()),
+            removed => removed?,
+        }
+        if let Some(nemesis) = nemesis {
+            nemesis.ended_with_the_nodes();
+        }
+        Ok(())
     }
-    nemesis
 }
 
-/// A service that ended says why in its log, if anywhere.
+/// Writes the notes and judges the case; the judge reads them from the disk.
+pub fn judge(
+    case: &Case,
+    evidence: &Evidence,
+    notes: &CaseNotes,
+    task: &dyn Task,
+) -> RunResult<CaseResult> {
+    evidence.notes(notes)?;
+    let result = judge_case(case, evidence.folder())?;
+    task.finish(&result.verdict.outcome.to_string());
+    Ok(result)
+}
+
+/// Adds the last lines of the log of a service that ended: if anything says why, they do.
 async fn with_last_lines(error: RunError, cluster: &Arc<dyn Cluster>) -> RunError {
     let RunError::ServiceEnded { what, node, log } = error else {
         return error;
@@ -179,7 +274,7 @@ async fn with_last_lines(error: RunError, cluster: &Arc<dyn Cluster>) -> RunErro
     RunError::ServiceEnded { what, node, log }
 }
 
-fn both<T>(first: Result<T, RunError>, then: Result<(), RunError>) -> Result<T, RunError> {
+fn both<T>(first: RunResult<T>, then: RunResult) -> RunResult<T> {
     match (first, then) {
         (Ok(value), Ok(())) => Ok(value),
         (Err(error), Ok(())) | (Ok(_), Err(error)) => Err(error),

@@ -1,28 +1,27 @@
-//! Workers are asked for their clocks over their consoles, and answer with an
-//! event.
+//! Asks workers for their clocks over their consoles; they answer with an event.
 
-use crate::fault::{ClockReading, WorkerClocks};
-use crate::model::{Event, EventKind, Name};
+use super::*;
+use crate::faults::{ClockReading, Proof, WorkerClocks};
+use crate::model::{EventKind, UnprovenReason};
 use async_trait::async_trait;
 use std::collections::HashMap;
-use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
 const WAITING_QUESTIONS: usize = 16;
 
-/// A worker, and where its answer goes.
+/// A worker that is asked for its clocks, and the sender for its answer.
 pub struct ClockQuestion {
     pub worker: String,
     answer: oneshot::Sender<ClockReading>,
 }
 
-/// Where the nemesis asks.
+/// The end at which the nemesis asks.
 pub struct ClockDesk {
     questions: mpsc::Sender<ClockQuestion>,
 }
 
-/// Where the drive finds the questions, and leaves the answers.
+/// The end at which the drive receives the questions and delivers the answers.
 pub struct ClockQuestions {
     questions: mpsc::Receiver<ClockQuestion>,
     asked: HashMap<String, Vec<oneshot::Sender<ClockReading>>>,
@@ -39,21 +38,22 @@ pub fn clock_desk() -> (ClockDesk, ClockQuestions) {
 
 #[async_trait]
 impl WorkerClocks for ClockDesk {
-    async fn read(&self, worker: &Name) -> Result<ClockReading, String> {
+    async fn read(&self, worker: &Name) -> Proof<ClockReading> {
         let (answer, reading) = oneshot::channel();
         let question = ClockQuestion {
             worker: worker.to_string(),
             answer,
         };
-        let over = || format!("{worker} cannot be asked any more");
+        let failed = |error| UnprovenReason::Clock { error };
+        let over = || failed(format!("{worker} cannot be asked any more"));
         let sent = self.questions.send(question).await;
         sent.map_err(|_| over())?;
         match tokio::time::timeout(ANSWER_DEADLINE, reading).await {
             Ok(reading) => reading.map_err(|_| over()),
-            Err(_) => Err(format!(
+            Err(_) => Err(failed(format!(
                 "{worker} did not tell its clocks within {} s",
                 ANSWER_DEADLINE.as_secs()
-            )),
+            ))),
         }
     }
 }
@@ -63,7 +63,7 @@ impl ClockQuestions {
         self.questions.recv().await
     }
 
-    /// The answer comes with the worker's next clock.
+    /// Keeps a question until the worker's next clock event, which answers it.
     pub fn asked(&mut self, question: ClockQuestion) {
         let waiting = self.asked.entry(question.worker).or_default();
         waiting.push(question.answer);
@@ -78,7 +78,7 @@ impl ClockQuestions {
             return;
         };
         for waiting in self.asked.remove(&event.worker).unwrap_or_default() {
-            // Whoever asked may have given up.
+            // The asker may have given up.
             let _ = waiting.send(ClockReading {
                 raw_ns: event.at_ns,
                 realtime_ns,

@@ -1,21 +1,17 @@
-//! After the faults are healed: the resource's whole log, its values and its
-//! metric, and what every node printed.
+//! Collects the record after the faults are healed: the resource's whole log, its values and its
+//! metric, and the output of every node.
 
-use super::RunError;
 use super::evidence::Evidence;
-use super::nodes::CaseNodes;
-use crate::cluster::Cluster;
-use crate::model::{CaseNotes, RowOutcome};
+use super::*;
+use crate::model::RowOutcome;
 use crate::resource::ResourceClient;
 use futures_util::future::join_all;
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::time::Duration;
 
 pub const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 
-/// A load may have a key for every row; a sample of what they hold is enough to see
-/// that the resource holds what it accepted.
+/// A load may have a key for every row. A sample of the values is enough to see that the resource
+/// holds what it accepted.
 const MOST_VALUES: usize = 256;
 
 pub async fn collect(
@@ -23,7 +19,7 @@ pub async fn collect(
     cluster: &Arc<dyn Cluster>,
     evidence: &Evidence,
     notes: &mut CaseNotes,
-) -> Result<(), RunError> {
+) -> RunResult {
     let ask = async {
         let client = resource_client(nodes, cluster, ANSWER_DEADLINE).await?;
         ask_resource(&client, &nodes.resource.node, evidence, notes).await
@@ -36,7 +32,7 @@ pub async fn resource_client(
     nodes: &CaseNodes,
     cluster: &Arc<dyn Cluster>,
     deadline: Duration,
-) -> Result<ResourceClient, RunError> {
+) -> RunResult<ResourceClient> {
     let resource = &nodes.resource;
     let address = cluster.address(&resource.node, resource.port).await?;
     let client = ResourceClient::new(&format!("http://{address}"), deadline);
@@ -46,13 +42,13 @@ pub async fn resource_client(
     })
 }
 
-/// `node` is what the resource is called.
+/// Asks the resource for its log, its metric and its values. `node` is the resource's name.
 pub async fn ask_resource(
     client: &ResourceClient,
     node: &str,
     evidence: &Evidence,
     notes: &mut CaseNotes,
-) -> Result<(), RunError> {
+) -> RunResult {
     let failed = |what: &str| {
         let what = what.to_owned();
         |error: crate::resource::ClientError| RunError::Resource {
@@ -76,7 +72,8 @@ pub async fn ask_resource(
     Ok(())
 }
 
-/// Logs help people and decide nothing, so one that cannot be had is not an error.
+/// Saves the logs of all nodes. They help people and decide nothing, so a missing log is not an
+/// error.
 pub async fn save_logs(nodes: &CaseNodes, cluster: &Arc<dyn Cluster>, evidence: &Evidence) {
     let all = nodes.services.iter().chain(&nodes.workers);
     join_all(all.map(|node| async move {

@@ -1,38 +1,63 @@
-//! What a case leaves on disk, written row by row as it happens, so that a
-//! killed run keeps its evidence.
+//! The record of a case on disk, written row by row as it happens, so that a killed run keeps its
+//! evidence.
 
-use super::folder::{FolderError, make_folder, to_json, write_failed, write_whole};
-use crate::files;
-use crate::model::{CaseNotes, Event, FaultRow, LoadRecord, LockEvent, LogRow, Name};
+use super::*;
+use crate::model::{FaultRow, LoadRecord, LockEvent, LogRow};
+use parking_lot::Mutex;
 use serde::Serialize;
 use std::fs::File;
 use std::io::{Error, Write};
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 pub const HISTORY: &str = "history.jsonl";
 pub const ACCEPTED: &str = "accepted.jsonl";
 pub const FAULTS: &str = "faults.jsonl";
 pub const LOCKS: &str = "locks.jsonl";
-/// Only of a load.
+/// Only a load has this file.
 pub const ARRIVALS: &str = "arrivals.jsonl";
 pub const NOTES: &str = "case.json";
 
-/// Why a case has no more than what it wrote as it went.
+/// The gap of a case that has nothing but the rows which it wrote as it went.
 pub const NOT_COLLECTED: &str = "the run ended before this case was collected";
 
-/// The growing files of one case.
 pub struct Evidence {
     folder: PathBuf,
     history: Mutex<File>,
     accepted: Mutex<File>,
     faults: Mutex<File>,
     locks: Mutex<File>,
-    /// Who makes a load, and what it came to so far.
+    /// The workers of a load, and its record so far.
     load: Mutex<Option<(Vec<String>, LoadRecord)>>,
-    /// The first row that could not be written. A full disk must end the case,
-    /// and the writers are in places that cannot.
-    broken: OnceLock<(PathBuf, Error)>,
+    broken: Broken,
+}
+
+/// The first write that failed. A full disk must end the case, and the writers are in places that
+/// cannot end it.
+#[derive(Default)]
+pub struct Broken(OnceLock<(PathBuf, Error)>);
+
+impl Broken {
+    pub fn note(&self, path: PathBuf, written: std::io::Result<()>) {
+        if let Err(error) = written {
+            let _ = self.0.set((path, error));
+        }
+    }
+
+    /// Fails if anything so far could not be written.
+    pub fn check(&self) -> Result<(), FolderError> {
+        let Some((path, error)) = self.0.get() else {
+            return Ok(());
+        };
+        // An error of the system cannot be cloned, only made again.
+        let again = Error::new(error.kind(), error.to_string());
+        Err(write_failed(path)(again))
+    }
+}
+
+pub fn append(file: &Mutex<impl Write>, row: &impl Serialize) -> std::io::Result<()> {
+    let mut line = serde_json::to_vec(row).unwrap_or_default();
+    line.push(b'\n');
+    file.lock().write_all(&line)
 }
 
 impl Evidence {
@@ -50,7 +75,7 @@ impl Evidence {
             faults: open(FAULTS)?,
             locks: open(LOCKS)?,
             load: Mutex::default(),
-            broken: OnceLock::new(),
+            broken: Broken::default(),
             folder,
         })
     }
@@ -71,8 +96,8 @@ impl Evidence {
         self.append(&self.locks, LOCKS, event);
     }
 
-    /// The resource's log as it stands at the end, in place of what was
-    /// followed so far.
+    /// Writes the resource's log as it is at the end, in place of the rows that were followed so
+    /// far.
     pub fn complete_log(&self, rows: &[LogRow]) -> Result<(), FolderError> {
         let mut text = Vec::new();
         for row in rows {
@@ -92,21 +117,19 @@ impl Evidence {
         )
     }
 
-    /// What a load came to so far: should it be the last thing that is written, it
-    /// is what is left of it.
+    /// Writes the record of a load so far: if nothing more is written, this is what is left of it.
     pub fn load(&self, workers: &[String], record: &LoadRecord) {
         let so_far = Some((workers.to_vec(), record.clone()));
-        *self.load.lock().unwrap_or_else(PoisonError::into_inner) = so_far;
+        *self.load.lock() = so_far;
         let notes = self.so_far(NOT_COLLECTED.to_owned());
         if let Err(FolderError::Write { path, source }) = self.notes(&notes) {
-            let _ = self.broken.set((path, source));
+            self.broken.note(path, Err(source));
         }
     }
 
-    /// The notes of a case that ended too early.
+    /// Returns the notes of a case that ended too early.
     pub fn so_far(&self, why: String) -> CaseNotes {
-        let load = self.load.lock();
-        let load = load.unwrap_or_else(PoisonError::into_inner).clone();
+        let load = self.load.lock().clone();
         let (workers, load) = load.unzip();
         CaseNotes {
             workers: workers.unwrap_or_default(),
@@ -127,24 +150,11 @@ impl Evidence {
         write_whole(&self.folder.join(NOTES), &to_json(notes))
     }
 
-    /// Whether every row so far could be written.
     pub fn check(&self) -> Result<(), FolderError> {
-        match self.broken.get() {
-            None => Ok(()),
-            // An error of the system can be told again, but not copied.
-            Some((path, error)) => Err(write_failed(path)(Error::new(
-                error.kind(),
-                error.to_string(),
-            ))),
-        }
+        self.broken.check()
     }
 
     fn append(&self, file: &Mutex<File>, name: &str, row: &impl Serialize) {
-        let mut line = serde_json::to_vec(row).unwrap_or_default();
-        line.push(b'\n');
-        let mut file = file.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if let Err(error) = file.write_all(&line) {
-            let _ = self.broken.set((self.folder.join(name), error));
-        }
+        self.broken.note(self.folder.join(name), append(file, row));
     }
 }

@@ -1,14 +1,11 @@
 //! The results folder of one run.
 
 use super::time_stamp::time_stamp;
-use crate::files;
-use crate::model::Name;
+use super::*;
 use crate::report::shown;
 use serde::Serialize;
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use std::{fs, io};
 
 pub const SCENARIO: &str = "scenario.yml";
 pub const RESULT: &str = "result.json";
@@ -40,7 +37,7 @@ pub enum FolderError {
 }
 
 impl FolderError {
-    /// A page is made again at any time, by commands that choose no folder.
+    /// Makes it the error of a page, which commands that choose no folder make again at any time.
     pub fn of_a_page(self) -> FolderError {
         match self {
             FolderError::Write { path, source } => FolderError::Page { path, source },
@@ -60,14 +57,14 @@ fn remedy(error: &io::Error) -> &'static str {
     }
 }
 
-/// `results/<scenario>/<time>-<seed>/`.
+/// The folder `results/<scenario>/<time>-<seed>/`.
 #[derive(Clone, Debug)]
 pub struct RunFolder {
     pub path: PathBuf,
 }
 
 impl RunFolder {
-    /// Whether there will be a place for results, before anything takes its time.
+    /// Checks that there is a place for results, before anything takes its time.
     pub fn check(results: &Path, scenario: &Name) -> Result<(), FolderError> {
         make_folder_in(results, scenario).map(drop)
     }
@@ -81,7 +78,8 @@ impl RunFolder {
         let parent = make_folder_in(results, scenario)?;
         let stamp = time_stamp(SystemTime::now());
         let mut path = parent.join(format!("{stamp}-{seed}"));
-        // Two runs in one millisecond: bounded, since each try is another name.
+        // Two runs may begin in one millisecond. Each try is another name, so the tries are
+        // bounded.
         for attempt in 2..100 {
             match fs::create_dir(&path) {
                 Ok(()) => break,
@@ -97,7 +95,7 @@ impl RunFolder {
         Ok(folder)
     }
 
-    /// Whole or not at all: under another name first, then moved.
+    /// Writes a file whole or not at all: under another name first, then moved.
     pub fn write(&self, name: &str, content: &[u8]) -> Result<(), FolderError> {
         write_whole(&self.path.join(name), content)
     }
@@ -113,7 +111,7 @@ impl RunFolder {
     }
 }
 
-/// Pretty, with sorted keys and a newline at the end, so that a plain `diff`
+/// Formats a value with indentation, sorted keys and a newline at the end, so that a plain `diff`
 /// of two results is short.
 pub fn to_json(value: &impl Serialize) -> Vec<u8> {
     let value = serde_json::to_value(value).unwrap_or_default();
@@ -122,13 +120,13 @@ pub fn to_json(value: &impl Serialize) -> Vec<u8> {
     bytes
 }
 
-/// With all folders above it; one that is there already is as good. A person may have
-/// put a link in place of a folder of results.
+/// Makes a folder with all folders above it, unless it is there already. A person may have put a
+/// link in place of a folder of results.
 pub fn make_folder(path: &Path) -> Result<(), FolderError> {
     fs::create_dir_all(path).map_err(write_failed(path))
 }
 
-/// A folder within one of results, where somebody else may have planted a link.
+/// Makes a folder within one of results, where somebody else may have planted a link.
 pub fn make_folder_in(parent: &Path, name: &str) -> Result<PathBuf, FolderError> {
     let path = parent.join(name);
     match files::is_folder(&path) {
@@ -139,7 +137,7 @@ pub fn make_folder_in(parent: &Path, name: &str) -> Result<PathBuf, FolderError>
     Ok(path)
 }
 
-/// Whoever reads sees the old content or the new, and nothing between.
+/// Writes a file so that a reader sees the old content or the new, and nothing between.
 pub fn write_whole(path: &Path, content: &[u8]) -> Result<(), FolderError> {
     files::write_whole(path, content, files::FOR_ALL).map_err(write_failed(path))
 }

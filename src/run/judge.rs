@@ -1,22 +1,19 @@
-//! The judge's word on recorded files, right after the run or years later.
+//! Judges recorded files, right after the run or years later.
 
-use super::FolderError;
 use super::folder::read_failed;
 use super::recorded::read_case;
-use crate::checker;
-use crate::files;
-use crate::model::{CaseResult, CaseVerdict, Name, Outcome, RunRecord};
-use crate::report::recorded::Recorded;
-use crate::scenario::{Case, Scenario};
+use super::*;
+use crate::model::{CaseVerdict, Outcome};
+use crate::report::document::ResultDocument;
+use fencepost_judge::checker;
 use std::collections::BTreeSet;
-use std::path::Path;
 use std::time::Instant;
 
-/// A recorded run, judged again from its files alone. What these cannot say, such as
-/// the seed, is taken from its result, where it came to have one.
+/// Judges a recorded run again from its files alone. Facts that they do not contain, such as the
+/// seed, come from its result, if it has one.
 pub fn judge_run(
     scenario: &Scenario,
-    recorded: Option<&Recorded>,
+    recorded: Option<&ResultDocument>,
     folder: &Path,
 ) -> Result<RunRecord, FolderError> {
     let mut cases = Vec::new();
@@ -29,31 +26,26 @@ pub fn judge_run(
     let stable = recorded.map(|recorded| &recorded.stable);
     let unfinished = asked_for(scenario, recorded).into_iter();
     let unfinished = unfinished.filter(|name| !cases.iter().any(|case| case.name == **name));
-    let environment = recorded
-        .into_iter()
-        .flat_map(|recorded| &recorded.environment);
-    let environment = environment.filter_map(|(name, what)| Some((name, what.as_str()?)));
+    let environment = recorded.map(|recorded| recorded.environment.clone());
     Ok(RunRecord {
         scenario: scenario.name.clone(),
         scenario_hash: scenario.hash(),
-        seed: stable.map(|stable| stable.seed),
+        seed: stable.and_then(|stable| stable.seed),
         settings: scenario.settings.words(),
         mutant: stable.and_then(|stable| stable.mutant.clone()),
         unfinished: unfinished.cloned().collect(),
         cases,
-        environment: environment
-            .map(|(name, what)| (name.clone(), what.to_owned()))
-            .collect(),
+        environment: environment.unwrap_or_default(),
         folder: folder.to_owned(),
     })
 }
 
-/// The cases that a run was for, as far as is known: those that its result names, and all
-/// of the scenario where there is none. One of these that left no evidence is not judged,
+/// Returns the cases that a run was for, as far as is known: those that its result names, or all
+/// of the scenario if there is no result. A case of these that left no evidence is not judged,
 /// whatever the result says of it.
-fn asked_for<'a>(scenario: &'a Scenario, recorded: Option<&'a Recorded>) -> Vec<&'a Name> {
+fn asked_for<'a>(scenario: &'a Scenario, recorded: Option<&'a ResultDocument>) -> Vec<&'a Name> {
     let all = scenario.cases.iter().map(|case| &case.name);
-    let Some(Recorded { stable, .. }) = recorded else {
+    let Some(ResultDocument { stable, .. }) = recorded else {
         return all.collect();
     };
     let named: BTreeSet<&Name> = stable.cases.keys().chain(&stable.unfinished).collect();
@@ -70,7 +62,7 @@ pub fn judge_case(case: &Case, folder: &Path) -> Result<CaseResult, FolderError>
     let started = Instant::now();
     let mut judgement = checker::judge(&record);
     let verdict = match notes.never_played {
-        // Counts of what never was would look like a result.
+        // Counts of a case that was never played would look like a result.
         true => CaseVerdict {
             outcome: Outcome::Inconclusive,
             findings: Vec::new(),
@@ -105,19 +97,13 @@ pub fn judge_case(case: &Case, folder: &Path) -> Result<CaseResult, FolderError>
 mod tests {
     use super::*;
     use crate::model::Outcome;
-    use crate::report::{json, recorded};
+    use crate::report::document;
     use crate::run::evidence::{ACCEPTED, FAULTS, HISTORY, LOCKS};
-    use crate::scenario::{Settings, Surroundings};
+    use crate::run::said_lines::pause_scenario;
     use std::fs;
 
-    fn scenario() -> Scenario {
-        let text = include_str!("../../scenarios/pause-gt-ttl.yml");
-        let around = Surroundings::Recorded;
-        Scenario::parse(Path::new("s.yml"), text, &Settings::default(), &around).unwrap()
-    }
-
-    /// A folder with so many cases, and with the result that it would have.
-    fn run_of(cases: &[&str]) -> (tempfile::TempDir, Recorded) {
+    /// Makes a folder with these cases, and the result that it would have.
+    fn run_of(cases: &[&str]) -> (tempfile::TempDir, ResultDocument) {
         let folder = tempfile::tempdir().unwrap();
         for case in cases {
             fs::create_dir(folder.path().join(case)).unwrap();
@@ -125,16 +111,16 @@ mod tests {
                 fs::write(folder.path().join(case).join(file), "").unwrap();
             }
         }
-        let mut run = judge_run(&scenario(), None, folder.path()).unwrap();
+        let mut run = judge_run(&pause_scenario(), None, folder.path()).unwrap();
         run.seed = Some(1);
         run.unfinished.clear();
-        let result = json::result(&run).to_string();
-        (folder, recorded::read(result.as_bytes()).unwrap())
+        let result = serde_json::to_vec(&ResultDocument::of(&run)).unwrap();
+        (folder, document::read(&result).unwrap())
     }
 
     #[test]
     fn a_case_without_its_evidence_is_not_judged() {
-        let scenario = scenario();
+        let scenario = pause_scenario();
         let (folder, recorded) = run_of(&["unfenced", "fenced"]);
         let whole = judge_run(&scenario, Some(&recorded), folder.path()).unwrap();
         assert_eq!((whole.cases.len(), whole.unfinished.len()), (2, 0));
@@ -147,7 +133,7 @@ mod tests {
     #[test]
     fn a_run_of_one_case_misses_no_other() {
         let (folder, recorded) = run_of(&["fenced"]);
-        let run = judge_run(&scenario(), Some(&recorded), folder.path()).unwrap();
+        let run = judge_run(&pause_scenario(), Some(&recorded), folder.path()).unwrap();
         assert!(run.unfinished.is_empty(), "{:?}", run.unfinished);
         assert_eq!(run.seed, Some(1));
     }
@@ -155,8 +141,8 @@ mod tests {
     #[test]
     fn without_a_result_every_case_of_the_scenario_is_awaited_and_no_seed_is_known() {
         let (folder, _) = run_of(&[]);
-        let run = judge_run(&scenario(), None, folder.path()).unwrap();
-        let all: Vec<Name> = scenario()
+        let run = judge_run(&pause_scenario(), None, folder.path()).unwrap();
+        let all: Vec<Name> = pause_scenario()
             .cases
             .iter()
             .map(|case| case.name.clone())

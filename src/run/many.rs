@@ -1,182 +1,127 @@
-//! Many runs: their cases begin in order, as many at a time as there is room
-//! for, each on a cluster of its own. The first error stops the rest, unless
-//! somebody wants to know about the rest all the same; whatever was under way
-//! then is healed and removed.
+//! Many runs: their cases begin in order, as many at a time as there is room for, each on a
+//! cluster of its own. The first error stops the rest, unless the options say to keep going;
+//! everything that was under way then is healed and removed.
 
-use super::case::run_case;
-use super::nodes::CaseNodes;
-use super::open_run::{Begun, OpenRun};
-use super::prepare::{Prepared, check_places, prepare};
+use super::case::CaseRun;
+use super::open_run::OpenRun;
+use super::prepare::{MachineFacts, check_places, prepare};
 use super::slots::Slots;
-use super::{RunError, RunRequest, stop_at};
-use crate::cluster::Runtime;
-use crate::model::{CaseResult, RunRecord};
-use crate::progress::Progress;
-use crate::scenario::Case;
-use std::collections::BTreeMap;
+use super::*;
 use std::collections::btree_map::Entry;
-use tokio_util::sync::CancellationToken;
 
-/// A case with more containers than this takes more than one slot.
-const CONTAINERS_PER_SLOT: usize = 20;
-
-/// How often, and how much at a time.
-#[derive(Clone, Copy, Debug)]
-pub struct Pace {
-    /// How many runs of every request.
-    pub repeat: u32,
-    /// How many cases at the same time.
-    pub jobs: u32,
-    /// After an error, go on with whatever else there is to run.
-    pub keep_going: bool,
-}
-
-/// Told of every run that is over, and at the end of those that were begun and did not
-/// come so far; an error stops the rest.
+/// Called with every run that is over, and at the end with those that began and are not over; an
+/// error stops the rest.
 pub type Report<'a> = dyn FnMut(&RunRecord) -> Result<(), String> + 'a;
 
-/// Runs every case of every request as often as is asked for.
-pub async fn run_all(
-    requests: &[RunRequest<'_>],
-    pace: Pace,
-    runtime: &dyn Runtime,
-    progress: &dyn Progress,
-    interrupt: &CancellationToken,
-    report: &mut Report<'_>,
-) -> Result<(), RunError> {
-    check_places(requests)?;
-    let prepared = stop_at(interrupt, prepare(requests, runtime, progress)).await?;
-    let mut runs = Runs {
-        prepared,
+/// Runs every case of every scenario as often as the options ask for.
+pub async fn run_all(lab: &Lab<'_>, scenarios: &[Scenario], report: &mut Report<'_>) -> RunResult {
+    check_places(lab, scenarios)?;
+    let machine = stop_at(lab.interrupt, prepare(lab, scenarios)).await?;
+    let mut runs = OpenRuns {
+        lab,
+        machine,
         open: BTreeMap::new(),
         report,
     };
-    let mut trouble = Trouble {
-        stop: interrupt.child_token(),
-        keep_going: pace.keep_going,
-        error: None,
-    };
-    let mut slots = Slots::new(pace.jobs);
-    let mut waiting = turns(requests, pace.repeat).peekable();
+    let mut errors = RunErrors::new(lab.interrupt, lab.options.keep_going);
+    let mut slots = Slots::new(lab.options.jobs);
+    let mut waiting = queue(lab, scenarios).peekable();
     loop {
-        while !trouble.stop.is_cancelled()
-            && let Some(turn) = waiting.next_if(|turn| slots.has_room(turn.weight))
+        while !errors.stop.is_cancelled()
+            && let Some((run, scenario, case)) =
+                waiting.next_if(|(_, _, case)| slots.has_room(lab.weight(case)))
         {
-            match runs.open(&turn) {
-                Err(error) => trouble.add(error, progress),
-                Ok(run) => {
-                    let (folder, stop) = (run.folder.clone(), trouble.stop.clone());
-                    slots.begin(turn.weight, async move {
-                        let Turn { request, case, .. } = turn;
-                        let ran = run_case(request, case, &folder, runtime, progress, &stop);
-                        (turn, ran.await)
+            match runs.folder(run, scenario) {
+                Err(error) => errors.add(error, lab.progress),
+                Ok(folder) => {
+                    let stop = errors.stop.clone();
+                    slots.begin(lab.weight(case), async move {
+                        let ran = run_case(lab, scenario, case, &folder, stop).await;
+                        (run, ran)
                     });
                 }
             }
         }
-        let Some((turn, ran)) = slots.next().await else {
+        let Some((run, ran)) = slots.next().await else {
             break;
         };
-        if let Err(error) = runs.close(&turn, ran, progress) {
-            trouble.add(error, progress);
+        if let Err(error) = runs.close(run, ran) {
+            errors.add(error, lab.progress);
         }
     }
     for run in std::mem::take(&mut runs.open).into_values() {
         if let Err(error) = (runs.report)(&run.record) {
-            trouble.add(RunError::Report(error), progress);
+            errors.add(RunError::Report(error), lab.progress);
         }
-        run.give_up(progress);
+        run.give_up(lab.progress);
     }
-    // Also when it was too late to stop anything: whoever interrupted wants no more.
-    if interrupt.is_cancelled() {
-        trouble.add(RunError::Interrupted, progress);
+    // An interrupt is reported even if it came too late to stop anything.
+    if lab.interrupt.is_cancelled() {
+        errors.add(RunError::Interrupted, lab.progress);
     }
-    trouble.error.map_or(Ok(()), Err)
+    errors.first.map_or(Ok(()), Err)
 }
 
-/// One case of one run, waiting for room.
-#[derive(Clone, Copy)]
-struct Turn<'a> {
-    run: usize,
-    request: &'a RunRequest<'a>,
-    case: &'a Case,
-    weight: u32,
-}
-
-fn turns<'a>(requests: &'a [RunRequest<'a>], repeat: u32) -> impl Iterator<Item = Turn<'a>> {
-    let runs = (0..repeat).flat_map(move |_| requests).enumerate();
-    runs.flat_map(|(run, request)| {
-        request.chosen().map(move |case| Turn {
-            run,
-            request,
-            case,
-            weight: match case.setup.load {
-                // Whatever ran beside it would be measured with it.
-                Some(_) => u32::MAX,
-                None => weight(&CaseNodes::new(request, case)),
-            },
-        })
+/// Returns every case of every run, with the number of its run, in the order in which they begin.
+fn queue<'a>(
+    lab: &'a Lab<'_>,
+    scenarios: &'a [Scenario],
+) -> impl Iterator<Item = (usize, &'a Scenario, &'a Case)> {
+    let runs = (0..lab.options.repeat).flat_map(move |_| scenarios);
+    runs.enumerate().flat_map(|(run, scenario)| {
+        let cases = lab.options.chosen(scenario);
+        cases.map(move |case| (run, scenario, case))
     })
 }
 
-/// What wants a certain port of this machine cannot share it, and is alone.
-fn weight(nodes: &CaseNodes) -> u32 {
-    let mut ports = nodes.services.iter().flat_map(|node| &node.ports);
-    if ports.any(|port| port.host != 0) {
-        return u32::MAX;
-    }
-    // Every source has a proxy of its own.
-    weight_of(nodes.services.len() + nodes.workers.len() + nodes.reach().len())
+async fn run_case(
+    lab: &Lab<'_>,
+    scenario: &Scenario,
+    case: &Case,
+    folder: &RunFolder,
+    stop: CancellationToken,
+) -> RunResult<CaseResult> {
+    let ran = match CaseRun::begin(lab, scenario, case, folder, stop) {
+        Ok(begun) => begun.run().await,
+        Err(error) => Err(error),
+    };
+    ran.map_err(|error| error.in_case(&scenario.name, &case.name))
 }
 
-fn weight_of(containers: usize) -> u32 {
-    let slots = containers.div_ceil(CONTAINERS_PER_SLOT);
-    u32::try_from(slots).unwrap_or(u32::MAX)
-}
-
-/// The runs of which a case has begun and one is still to end.
-struct Runs<'a, 'r> {
-    prepared: Prepared,
+/// The runs of which a case has begun and a case is still to end, by their numbers.
+struct OpenRuns<'a, 'r> {
+    lab: &'a Lab<'a>,
+    machine: MachineFacts,
     open: BTreeMap<usize, OpenRun>,
     report: &'a mut Report<'r>,
 }
 
-impl Runs<'_, '_> {
-    /// The run of a case that begins.
-    fn open(&mut self, turn: &Turn<'_>) -> Result<&OpenRun, RunError> {
-        Ok(match self.open.entry(turn.run) {
+impl OpenRuns<'_, '_> {
+    /// Returns the folder of a run of which a case begins.
+    fn folder(&mut self, run: usize, scenario: &Scenario) -> RunResult<RunFolder> {
+        let open = match self.open.entry(run) {
             Entry::Occupied(run) => run.into_mut(),
             Entry::Vacant(free) => {
-                let environment = self.prepared.environment(turn.request);
-                let request = turn.request;
-                free.insert(OpenRun::begin(Begun {
-                    scenario: request.scenario,
-                    order: request.chosen().map(|case| case.name.clone()).collect(),
-                    seed: request.seed,
-                    mutant: request.mutant.clone(),
-                    results: &request.results,
-                    environment,
-                })?)
+                let record = RunRecord {
+                    environment: self.machine.environment(self.lab, scenario),
+                    ..self.lab.options.record(scenario)
+                };
+                free.insert(OpenRun::begin(record, scenario, self.lab.results)?)
             }
-        })
+        };
+        Ok(open.folder.clone())
     }
 
-    /// A case has ended, and perhaps its run with it.
-    fn close(
-        &mut self,
-        turn: &Turn<'_>,
-        ran: Result<CaseResult, RunError>,
-        progress: &dyn Progress,
-    ) -> Result<(), RunError> {
-        let ran =
-            ran.map_err(|error| error.in_case(&turn.request.scenario.name, &turn.case.name))?;
-        let Some(run) = self.open.get_mut(&turn.run) else {
+    /// Adds a case that has ended, and reports its run if that is over too.
+    fn close(&mut self, run: usize, ran: RunResult<CaseResult>) -> RunResult {
+        let ran = ran?;
+        let Some(open) = self.open.get_mut(&run) else {
             return Ok(());
         };
-        run.add(ran, progress)?;
-        // It is told once, also where telling fails.
-        if run.is_over()
-            && let Some(run) = self.open.remove(&turn.run)
+        open.add(ran, self.lab.progress)?;
+        // A run is reported once, even if the report fails.
+        if open.is_over()
+            && let Some(run) = self.open.remove(&run)
         {
             (self.report)(&run.record).map_err(RunError::Report)?;
         }
@@ -184,24 +129,32 @@ impl Runs<'_, '_> {
     }
 }
 
-/// Why nothing more begins, and what was under way ends early.
-struct Trouble {
+/// The errors so far: the reason why nothing more begins and what is under way ends early.
+struct RunErrors {
     stop: CancellationToken,
-    /// Only somebody who interrupts stops anything.
+    /// Go on after errors; only an interrupt stops the runs.
     keep_going: bool,
-    error: Option<RunError>,
+    first: Option<RunError>,
 }
 
-impl Trouble {
-    /// The first error is what the runs end with. That others were stopped is
-    /// no news then; what else went wrong is said, or told at the end where the first
-    /// error stopped nothing. There, somebody who interrupts is why not everything ran,
-    /// whatever else went wrong.
+impl RunErrors {
+    fn new(interrupt: &CancellationToken, keep_going: bool) -> RunErrors {
+        RunErrors {
+            stop: interrupt.child_token(),
+            keep_going,
+            first: None,
+        }
+    }
+
+    /// The runs end with the first error. After it, interrupts of other cases are not reported, and
+    /// other errors are printed at once. With `keep_going`, the first error stopped nothing, so all
+    /// errors are reported at the end; there an interrupt comes first, because it is the reason why
+    /// not everything ran.
     fn add(&mut self, error: RunError, progress: &dyn Progress) {
         if !self.keep_going || matches!(error, RunError::Interrupted) {
             self.stop.cancel();
         }
-        self.error = Some(match (self.error.take(), error) {
+        self.first = Some(match (self.first.take(), error) {
             (None | Some(RunError::Interrupted), error) => error,
             (Some(first), RunError::Interrupted) if self.keep_going && !first.is_interrupt() => {
                 RunError::AndAlso {
@@ -225,22 +178,19 @@ impl Trouble {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::run::heard::Heard;
+    use crate::run::said_lines::SaidLines;
 
-    fn ends_with(keep_going: bool, errors: Vec<RunError>) -> (String, Vec<String>) {
-        let heard = Heard::default();
-        let stop = CancellationToken::new();
-        let mut trouble = Trouble {
-            stop: stop.clone(),
-            keep_going,
-            error: None,
-        };
+    fn ends_with(keep_going: bool, errors: Vec<RunError>) -> (RunErrors, Vec<String>) {
+        let said = SaidLines::default();
+        let mut all = RunErrors::new(&CancellationToken::new(), keep_going);
         for error in errors {
-            trouble.add(error, &heard);
+            all.add(error, &said);
         }
-        assert_eq!(stop.is_cancelled(), !keep_going);
-        let error = trouble.error.unwrap().to_string();
-        (error, heard.lines())
+        (all, said.lines())
+    }
+
+    fn first(errors: &RunErrors) -> String {
+        errors.first.as_ref().unwrap().to_string()
     }
 
     fn broken(what: &str) -> RunError {
@@ -248,54 +198,40 @@ mod tests {
     }
 
     #[test]
-    fn a_case_weighs_by_its_containers() {
-        for (containers, weight) in [(1, 1), (11, 1), (20, 1), (21, 2), (66, 4)] {
-            assert_eq!(weight_of(containers), weight, "{containers}");
-        }
-    }
-
-    #[test]
     fn the_first_error_is_the_one_and_others_are_said() {
         let errors = vec![broken("a"), RunError::Interrupted, broken("b")];
-        let (error, said) = ends_with(false, errors);
-        assert_eq!((error.as_str(), said), ("a", vec!["b".to_owned()]));
+        let (errors, said) = ends_with(false, errors);
+        assert!(errors.stop.is_cancelled());
+        assert_eq!((first(&errors).as_str(), said), ("a", vec!["b".to_owned()]));
     }
 
     #[test]
     fn what_goes_wrong_after_an_interrupt_is_worse_than_it() {
         let errors = vec![RunError::Interrupted, broken("left behind")];
-        assert_eq!(ends_with(false, errors).0, "left behind");
+        assert_eq!(first(&ends_with(false, errors).0), "left behind");
     }
 
     #[test]
     fn whoever_goes_on_and_is_interrupted_ends_with_that_and_hears_it_once() {
-        let mut trouble = Trouble {
-            stop: CancellationToken::new(),
-            keep_going: true,
-            error: None,
-        };
-        let errors = [
-            broken("a"),
-            RunError::Interrupted,
-            RunError::Interrupted,
-            broken("b"),
-            RunError::Interrupted,
-        ];
-        for error in errors {
-            trouble.add(error, &Heard::default());
-        }
-        let error = trouble.error.unwrap();
-        assert!(trouble.stop.is_cancelled() && error.is_interrupt());
-        assert_eq!(
-            error.to_string(),
-            format!("{}\na\nb", RunError::Interrupted)
+        let (errors, _) = ends_with(
+            true,
+            vec![
+                broken("a"),
+                RunError::Interrupted,
+                RunError::Interrupted,
+                broken("b"),
+                RunError::Interrupted,
+            ],
         );
+        assert!(errors.stop.is_cancelled());
+        assert!(errors.first.as_ref().unwrap().is_interrupt());
+        assert_eq!(first(&errors), format!("{}\na\nb", RunError::Interrupted));
     }
 
     #[test]
     fn whoever_goes_on_is_told_all_errors_at_the_end() {
-        let errors = vec![broken("a"), broken("b"), broken("c")];
-        let (error, said) = ends_with(true, errors);
-        assert_eq!((error.as_str(), said), ("a\nb\nc", Vec::new()));
+        let (errors, said) = ends_with(true, vec![broken("a"), broken("b"), broken("c")]);
+        assert!(!errors.stop.is_cancelled());
+        assert_eq!((first(&errors).as_str(), said), ("a\nb\nc", Vec::new()));
     }
 }

@@ -1,6 +1,6 @@
-//! Runs, phase by phase: prepare once → for each case of each run: start,
-//! drive, heal, collect, clean, judge → write the result. Whatever happens on
-//! the way, what was started is healed and removed.
+//! Runs, phase by phase: prepare once → for each case of each run: create, links, start, drive,
+//! heal, collect, remove, judge → write the result. Everything that was started is healed and
+//! removed, whatever happens on the way.
 
 mod acts;
 mod case;
@@ -10,8 +10,6 @@ mod drive;
 mod evidence;
 mod folder;
 mod follow;
-#[cfg(test)]
-mod heard;
 mod judge;
 mod load;
 mod many;
@@ -19,15 +17,17 @@ mod mutant;
 mod nodes;
 mod observer;
 mod open_run;
+mod options;
 mod page;
-mod phases;
-mod possible;
+mod phase_times;
+mod play;
 mod prepare;
 mod recorded;
+#[cfg(test)]
+pub mod said_lines;
 mod seen;
 mod settle;
 mod slots;
-mod stage;
 mod through_faults;
 mod time_stamp;
 mod workers;
@@ -38,42 +38,27 @@ pub use folder::{
 };
 pub use judge::judge_run;
 pub use load::{LocalRequest, ServerAddresses, run_local};
-pub use many::{Pace, run_all};
+pub use many::run_all;
 #[cfg(debug_assertions)]
 pub use mutant::mutants;
+pub use options::{Lab, RunOptions, RuntimeChoice};
 pub use page::{not_judged, write_page};
 
-use crate::cluster::topology::{Service, Topology};
-use crate::cluster::{ClusterError, Image, Runtime};
+use crate::cluster::topology::Endpoint;
+use crate::cluster::{Cluster, ClusterError};
+use crate::faults::Nemesis;
 use crate::load::LoadError;
-use crate::model::{Name, RunRecord};
+use crate::model::{CaseNotes, CaseResult, Event, Name, RunRecord};
+use crate::progress::Progress;
 use crate::scenario::{Case, Scenario};
+use bounded_io::files;
 use nodes::CaseNodes;
-use possible::lacking;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
-
-/// What is to be run, and how.
-pub struct RunRequest<'a> {
-    pub scenario: &'a Scenario,
-    /// Every topology that a case may name.
-    pub topologies: &'a BTreeMap<String, Topology>,
-    /// What folders of images are relative to.
-    pub home: &'a Path,
-    /// The server of every link's proxy.
-    pub toxiproxy: &'a Service,
-    /// Where journals of faults are kept until these are undone.
-    pub journals: PathBuf,
-    /// Only this case.
-    pub case: Option<&'a str>,
-    pub seed: u64,
-    /// Leave the containers for looking at.
-    pub keep: bool,
-    pub results: PathBuf,
-    /// A defect switched on in a test build, by name.
-    pub mutant: Option<String>,
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -113,47 +98,10 @@ pub enum RunError {
     },
 }
 
-impl RunRequest<'_> {
-    /// The cases to run, in the order of the file.
-    fn chosen(&self) -> impl Iterator<Item = &Case> {
-        let cases = self.scenario.cases.iter();
-        cases.filter(|case| self.case.is_none_or(|only| case.name == *only))
-    }
-
-    /// Why a case cannot be played here; None where nothing speaks against it.
-    pub fn lacking(&self, case: &Case, runtime: &dyn Runtime) -> Option<String> {
-        let nodes = CaseNodes::new(self, case);
-        lacking(runtime, &nodes, self.toxiproxy, &case.setup)
-    }
-
-    /// What there is to say of a run that did not come to its turn.
-    pub fn not_begun(&self) -> RunRecord {
-        RunRecord {
-            scenario: self.scenario.name.clone(),
-            scenario_hash: self.scenario.hash(),
-            seed: Some(self.seed),
-            settings: self.scenario.settings.words(),
-            mutant: self.mutant.clone(),
-            cases: Vec::new(),
-            unfinished: self.chosen().map(|case| case.name.clone()).collect(),
-            environment: BTreeMap::new(),
-            folder: PathBuf::new(),
-        }
-    }
-
-    fn topology(&self, case: &Case) -> &Topology {
-        &self.topologies[&case.setup.topology]
-    }
-
-    /// What the case's workers are started from, where it is not this program.
-    fn worker_image(&self, case: &Case) -> Option<Image> {
-        let name = case.setup.worker_image.as_ref()?;
-        Some(Image::named(name, self.home))
-    }
-}
+pub type RunResult<T = ()> = Result<T, RunError>;
 
 impl RunError {
-    /// Among many cases it has to be said which one it was.
+    /// Adds the name of the case to the error, because a run may have many cases.
     fn in_case(self, scenario: &str, case: &str) -> RunError {
         match self {
             RunError::Interrupted => RunError::Interrupted,
@@ -164,7 +112,7 @@ impl RunError {
         }
     }
 
-    /// Whether the first thing to say is that somebody interrupted.
+    /// Returns whether the first thing to report is an interrupt.
     fn is_interrupt(&self) -> bool {
         match self {
             RunError::Interrupted => true,
@@ -174,11 +122,11 @@ impl RunError {
     }
 }
 
-/// Gives up what is under way when somebody interrupts.
-async fn stop_at<T>(
+/// Runs the work, and gives it up at an interrupt.
+pub async fn stop_at<T>(
     interrupt: &CancellationToken,
-    work: impl Future<Output = Result<T, RunError>>,
-) -> Result<T, RunError> {
+    work: impl Future<Output = RunResult<T>>,
+) -> RunResult<T> {
     tokio::select! {
         biased;
         () = interrupt.cancelled() => Err(RunError::Interrupted),

@@ -1,19 +1,21 @@
-//! Defects on demand: a name says whose defect it is, and that part is told.
+//! Defects on demand: the name says which part has the defect, and that part receives it.
 
-use super::RunRequest;
+use super::options::Lab;
 
-/// All that a run can switch on, by name.
+/// Returns the names of all mutants that a run can switch on.
 #[cfg(debug_assertions)]
 pub fn mutants() -> Vec<&'static str> {
-    let of_locks = crate::dlock::Mutant::ALL.map(|mutant| mutant.name());
-    let of_the_resource = crate::resource::Mutant::ALL.map(|mutant| mutant.name());
-    let all = of_locks.into_iter().chain(of_the_resource);
-    all.chain([crate::fault::Nemesis::MUTANT]).collect()
+    let of_locks = fencing_lock::Mutant::ALL.iter().map(|mutant| mutant.name());
+    let of_the_resource = crate::resource::Mutant::ALL
+        .iter()
+        .map(|mutant| mutant.name());
+    let all = of_locks.chain(of_the_resource);
+    all.chain([crate::faults::Nemesis::MUTANT]).collect()
 }
 
-/// What a worker (`lock-`) or the resource (`resource-`) is told.
-pub(super) fn mutant_setting(request: &RunRequest<'_>, whose: &str) -> Option<(String, String)> {
-    let name = request.mutant.as_ref()?;
+/// Returns the setting for a worker (`lock-`) or for the resource (`resource-`).
+pub(super) fn mutant_setting(lab: &Lab<'_>, whose: &str) -> Option<(String, String)> {
+    let name = lab.options.mutant.as_ref()?;
     let setting = ("FENCEPOST_MUTANT".to_owned(), name.clone());
     name.starts_with(whose).then_some(setting)
 }

@@ -1,40 +1,37 @@
 //! From topology and scenario to the nodes of one case.
 
-use super::RunRequest;
 use super::mutant::mutant_setting;
-use super::observer::Watched;
-use crate::cluster::topology::Endpoint;
-use crate::cluster::{Cluster, NodeSpec};
-use crate::fault::{Field, Links, Reach, Server, WorkerClocks};
-use crate::model::{Fence, Gate, KeyTemplate, LockServers, Name};
-use crate::scenario::{CALM, Case, Setup, Worker};
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::Duration;
+use super::observer::ObserverTarget;
+use super::*;
+use crate::cluster::NodeSpec;
+use crate::faults::{Field, Links, Reach, Server, WorkerClocks};
+use crate::model::{Fence, Gate};
+use crate::scenario::{CALM, Setup, Worker, once_each};
+use crate::services::{KeyTemplate, LockServers, Readback};
 
 /// Everything that one case starts, and where its parts talk to each other.
 pub struct CaseNodes {
     pub services: Vec<NodeSpec>,
     pub workers: Vec<NodeSpec>,
     pub resource: Endpoint,
-    /// Those that its workers ask, with what they speak.
+    /// The servers that its workers ask, with their kind.
     pub lock_servers: Vec<(LockServers, Endpoint)>,
-    /// From a replica of a lock server to its primary.
+    /// The replicas of lock servers, each with its primary.
     pub replicas: BTreeMap<Name, Name>,
-    /// Where the locks lie at each kind of server, as in [`Watched`].
+    /// The keys of the locks at each kind of server, as in [`ObserverTarget`].
     lock_keys: Vec<(LockServers, Option<KeyTemplate>)>,
     reach: Reach,
 }
 
 impl CaseNodes {
-    pub fn new(request: &RunRequest<'_>, case: &Case) -> CaseNodes {
-        let topology = request.topology(case);
+    pub fn new(lab: &Lab<'_>, case: &Case) -> CaseNodes {
+        let topology = lab.topology(case);
         let setup = &case.setup;
-        let image = request.worker_image(case);
+        let image = lab.worker_image(case);
         let services = topology.started().map(|(name, service)| {
             let mut node = service.node(name);
             if *name == topology.resource.node {
-                let settings = resource_settings(request, case.fence);
+                let settings = resource_settings(lab, case.fence);
                 node.environment.extend(settings);
             }
             node
@@ -42,40 +39,31 @@ impl CaseNodes {
         let template = |worker: &Worker| topology.worker_for(worker.lock.backend);
         let workers = setup.workers.iter().map(|worker| {
             let mut node = template(worker).service.node(&worker.name);
-            node.environment
-                .extend(worker_settings(request, setup, worker));
-            node.environment.extend(mutant_setting(request, "lock-"));
+            node.environment.extend(worker_settings(lab, setup, worker));
+            node.environment.extend(mutant_setting(lab, "lock-"));
             if let Some(image) = &image {
                 node.image = image.name.clone();
-                // It has a program of its own.
+                // The image has a program of its own.
                 node.command = Vec::new();
             }
             node
         });
         let of_workers = setup.workers.iter().map(|worker| worker.lock.backend);
         let of_load = setup.load.iter().map(|_| setup.lock.backend);
-        let mut lock_servers = Vec::new();
-        for backend in of_workers.chain(of_load) {
-            let speaks = backend.servers();
-            for server in &topology.worker_for(backend).lock_servers {
-                let server = (speaks, server.clone());
-                if !lock_servers.contains(&server) {
-                    lock_servers.push(server);
-                }
-            }
-        }
-        let mut lock_keys = Vec::new();
-        for worker in &setup.workers {
-            let keys = (worker.lock.backend.servers(), worker.lock_key.clone());
-            if !lock_keys.contains(&keys) {
-                lock_keys.push(keys);
-            }
-        }
+        let lock_servers = of_workers.chain(of_load).flat_map(|backend| {
+            let servers = topology.worker_for(backend).lock_servers.iter();
+            servers.map(move |server| (backend.servers(), server.clone()))
+        });
+        let lock_servers = once_each(lock_servers);
+        let lock_keys = setup.workers.iter();
+        let lock_keys = once_each(
+            lock_keys.map(|worker| (worker.lock.backend.servers(), worker.lock_key.clone())),
+        );
         let of_workers = setup.workers.iter().map(|worker| {
             let reached = topology.reached_by(template(worker));
             (worker.name.clone(), reached)
         });
-        // Where no link is cut, nobody is led through a proxy.
+        // A load cuts no link, so none of its services is led through a proxy.
         let links = topology.links().filter(|_| setup.load.is_none());
         let of_services = links.map(|(name, reached)| (name.to_owned(), reached.to_vec()));
         CaseNodes {
@@ -89,31 +77,29 @@ impl CaseNodes {
         }
     }
 
-    /// Sends what every source connects to through its own proxies.
+    /// Leads every connection of a source through the source's own proxies.
     pub fn lead_through(&mut self, links: &Links) {
         for node in self.services.iter_mut().chain(&mut self.workers) {
             node.hosts = links.hosts_of(&node.name);
         }
     }
 
-    /// Where the nemesis acts.
+    /// Creates the field on which the nemesis acts.
     pub fn field(
         &self,
         cluster: &Arc<dyn Cluster>,
+        links: Option<Links>,
         worker_clocks: impl WorkerClocks + 'static,
     ) -> Field {
         let services = self.services.iter();
         let services = services.map(|node| (node.name.clone(), node.clone()));
         let observed = self.observed().into_iter().map(|(kind, server)| {
-            let port = server.port;
-            let speaks = match kind {
-                LockServers::OneRedis | LockServers::RedisNodes => Server::Redis { port },
-                LockServers::Etcd => Server::Etcd { port },
-            };
-            (server.node, speaks)
+            let (port, answers) = (server.port, kind.program.answers);
+            (server.node, Server { port, answers })
         });
-        let resource = Server::Resource {
+        let resource = Server {
             port: self.resource.port,
+            answers: Readback::Http,
         };
         Field::new(
             Arc::clone(cluster),
@@ -123,11 +109,12 @@ impl CaseNodes {
                 .collect(),
             self.replicas.clone(),
             Box::new(worker_clocks),
+            links,
         )
     }
 
-    /// The servers whose locks are watched: those that workers ask, and those
-    /// that may take their place.
+    /// Returns the servers whose locks are watched: those that workers ask, and those that may take
+    /// their place.
     pub fn observed(&self) -> Vec<(LockServers, Endpoint)> {
         let replicas = self.replicas.iter().filter_map(|(replica, primary)| {
             let mut servers = self.lock_servers.iter();
@@ -141,14 +128,14 @@ impl CaseNodes {
         self.lock_servers.iter().cloned().chain(replicas).collect()
     }
 
-    /// What bystanders look at: each kind of keys at each server.
-    pub fn watched(&self) -> Vec<Watched> {
+    /// Returns what observers watch: each kind of keys at each server.
+    pub fn watched(&self) -> Vec<ObserverTarget> {
         let servers = self.observed();
         let at = |server: &(LockServers, Endpoint)| {
             let (kind, endpoint) = server.clone();
             let rests_on = rests_on(server, &servers);
             let keys = self.lock_keys.iter().filter(move |keys| keys.0 == kind);
-            keys.map(move |(kind, keys)| Watched {
+            keys.map(move |(kind, keys)| ObserverTarget {
                 kind: *kind,
                 server: endpoint.clone(),
                 keys: keys.clone(),
@@ -158,7 +145,7 @@ impl CaseNodes {
         servers.iter().flat_map(at).collect()
     }
 
-    /// What each worker and each service connects to.
+    /// Returns the servers that each worker and each service connects to.
     pub fn reach(&self) -> &Reach {
         &self.reach
     }
@@ -168,34 +155,28 @@ impl CaseNodes {
     }
 }
 
-/// Whose faults can be why this server does not answer. A member of a cluster has
-/// to ask the others.
+/// Returns the nodes whose faults can be the reason that this server does not answer. A member of
+/// a cluster has to ask the others.
 fn rests_on(
     (kind, server): &(LockServers, Endpoint),
     all: &[(LockServers, Endpoint)],
 ) -> Vec<Name> {
-    match kind {
-        LockServers::OneRedis | LockServers::RedisNodes => vec![server.node.clone()],
-        LockServers::Etcd => {
-            let members = all.iter().filter(|(kind, _)| *kind == LockServers::Etcd);
-            members.map(|(_, member)| member.node.clone()).collect()
-        }
+    if !kind.program.is_cluster {
+        return vec![server.node.clone()];
     }
+    let members = all.iter().filter(|(other, _)| other == kind);
+    members.map(|(_, member)| member.node.clone()).collect()
 }
 
-fn resource_settings(request: &RunRequest<'_>, fence: Fence) -> Vec<(String, String)> {
+fn resource_settings(lab: &Lab<'_>, fence: Fence) -> Vec<(String, String)> {
     let mut settings = vec![("FENCEPOST_FENCE".to_owned(), fence.to_string())];
-    settings.extend(mutant_setting(request, "resource-"));
+    settings.extend(mutant_setting(lab, "resource-"));
     settings
 }
 
-/// The worker protocol's environment. The token is always attached, also where
-/// the resource does not look at it: the judge needs it in the log.
-fn worker_settings(
-    request: &RunRequest<'_>,
-    setup: &Setup,
-    worker: &Worker,
-) -> BTreeMap<String, String> {
+/// Returns the environment of the worker protocol. The token is always attached, even if the
+/// resource does not look at it: the judge needs it in the log.
+fn worker_settings(lab: &Lab<'_>, setup: &Setup, worker: &Worker) -> BTreeMap<String, String> {
     let lock = &worker.lock;
     let gates = [Gate::Start].iter().chain(&worker.gates);
     let gates: Vec<&str> = gates.map(|gate| gate.name()).collect();
@@ -212,23 +193,18 @@ fn worker_settings(
         ("FENCEPOST_RELEASE", lock.release.to_string()),
         ("FENCEPOST_FENCE_FLOOR", lock.fence_floor.to_string()),
         ("FENCEPOST_GATES", gates.join(",")),
-        // Whoever goes on for a time is not held up by a number.
+        // A worker that goes on for a time has no number of rounds.
         match worker.rounds {
             Some(rounds) => ("FENCEPOST_ROUNDS", rounds.to_string()),
             None => ("FENCEPOST_FOR_MS", ms(goes_on_for)),
         },
-        ("FENCEPOST_NESTED", worker.nested.to_string()),
-        ("FENCEPOST_READS", worker.reads.to_string()),
-        ("FENCEPOST_WORK_MS", ms(worker.work)),
-        ("FENCEPOST_PAUSE_MS", ms(worker.pause)),
-        ("FENCEPOST_ON_LOST", worker.on_lost.to_string()),
-        ("FENCEPOST_RENEW", worker.renew.to_string()),
         ("FENCEPOST_FENCE", Fence::On.to_string()),
         ("FENCEPOST_ACQUIRE_TIMEOUT_MS", ms(setup.deadline)),
-        ("FENCEPOST_SEED", request.seed.to_string()),
+        ("FENCEPOST_SEED", lab.options.seed.to_string()),
     ];
     let settings = settings.into_iter().chain(lock_key);
-    settings
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
+    let settings = settings.map(|(name, value)| (name.to_owned(), value));
+    let own = worker.fields.settings().into_iter();
+    let own = own.map(|(name, value)| (format!("FENCEPOST_{name}"), value));
+    settings.chain(own).collect()
 }

@@ -1,30 +1,24 @@
-//! A bystander beside each lock server, for `locks.jsonl`.
+//! An observer of each lock server, for `locks.jsonl`.
 
-use super::RunError;
 use super::evidence::Evidence;
 use super::through_faults::through_faults;
-use crate::cluster::Cluster;
-use crate::cluster::topology::Endpoint;
-use crate::dlock::{observe_etcd, observe_redis};
-use crate::fault::Nemesis;
-use crate::model::{KeyTemplate, LockEvent, LockServers, Name};
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
+use super::*;
+use crate::model::LockEvent;
+use crate::services::{self, KeyTemplate, LockServers};
+use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
 const WAITING_EVENTS: usize = 1024;
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 
-/// What is to be watched, and where.
+/// A kind of keys to watch, and the server that has them.
 #[derive(Clone)]
-pub struct Watched {
+pub struct ObserverTarget {
     pub kind: LockServers,
     pub server: Endpoint,
-    /// Where the locks lie that another library makes; None for this program's own.
+    /// The keys of locks that another library makes; None for this program's own.
     pub keys: Option<KeyTemplate>,
-    /// Whose faults can be why this server does not answer.
+    /// The nodes whose faults can be the reason that this server does not answer.
     pub rests_on: Vec<Name>,
 }
 
@@ -34,22 +28,18 @@ pub struct Observer {
     writing: AbortOnDropHandle<()>,
 }
 
-/// What a watch goes on with after a fault has cut it short.
+/// A watch that goes on after a fault has cut it short.
 struct Watch {
-    cluster: Arc<dyn Cluster>,
     nemesis: Arc<Nemesis>,
-    watched: Watched,
+    watched: ObserverTarget,
     events: mpsc::Sender<LockEvent>,
     stop: CancellationToken,
 }
 
 impl Watch {
-    /// Until it is stopped, or ends and no fault is the reason.
+    /// Watches until it is stopped, or until the watch ends without a fault as the reason.
     async fn go_on(self, ready: oneshot::Sender<String>) -> Result<(), String> {
-        let Watched {
-            server, rests_on, ..
-        } = &self.watched;
-        let node = &server.node;
+        let (node, rests_on) = (&self.watched.server.node, &self.watched.rests_on);
         let mut ready = Some(ready);
         let watched = through_faults(&self.nemesis, node, rests_on, || {
             let watched = self.watch_once(ready.take());
@@ -69,39 +59,38 @@ impl Watch {
     }
 
     async fn watch_once(&self, ready: Option<oneshot::Sender<String>>) -> Result<(), String> {
-        let Watched {
-            kind, server, keys, ..
-        } = &self.watched;
-        let (Endpoint { node, port }, keys) = (server, keys.as_ref());
-        let address = self.cluster.address(node, *port).await;
+        let watched = &self.watched;
+        let Endpoint { node, port } = &watched.server;
+        let address = self.nemesis.field.cluster.address(node, *port).await;
         let address = address.map_err(|error| error.to_string())?.to_string();
-        // Only the first time does anybody wait for it.
+        // The start waits for it the first time only.
         let ready = ready.unwrap_or_else(|| oneshot::channel().0);
         let (events, stop) = (self.events.clone(), self.stop.clone());
-        let watched = match kind {
-            LockServers::OneRedis | LockServers::RedisNodes => {
-                observe_redis(&address, node, keys, events, ready, stop).await
-            }
-            LockServers::Etcd => observe_etcd(&address, node, keys, events, ready, stop).await,
+        let watch = services::Watch {
+            address: &address,
+            node,
+            keys: watched.keys.as_ref(),
+            events,
+            ready,
+            stop,
         };
-        watched.map_err(|error| error.to_string())
+        let ended = watched.kind.program.observe(watch).await;
+        ended.map_err(|error| error.to_string())
     }
 }
 
 impl Observer {
     /// Returns once no grant can be missed, with the server's exact version.
     pub async fn start(
-        cluster: &Arc<dyn Cluster>,
         nemesis: &Arc<Nemesis>,
         evidence: &Arc<Evidence>,
-        watched: Watched,
-    ) -> Result<(Observer, String), RunError> {
+        watched: ObserverTarget,
+    ) -> RunResult<(Observer, String)> {
         let (send, mut events) = mpsc::channel(WAITING_EVENTS);
         let (ready, is_ready) = oneshot::channel();
         let stop = CancellationToken::new();
         let node = watched.server.node.clone();
         let watch = Watch {
-            cluster: Arc::clone(cluster),
             nemesis: Arc::clone(nemesis),
             watched,
             events: send,
@@ -129,7 +118,7 @@ impl Observer {
         }
     }
 
-    /// Ends the watch; returns why it is incomplete, where it is.
+    /// Ends the watch; returns why it is incomplete, if it is.
     pub async fn stop(self) -> Option<String> {
         self.stop.cancel();
         let ended = async {

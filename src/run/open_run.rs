@@ -1,76 +1,48 @@
-//! A run some of whose cases are still to come, and its result so far.
+//! A run that still has cases to come, and its result so far.
 
 use super::judge::judge_case;
 use super::load::write_plots;
-use super::page::{not_judged, write_page};
-use super::{FolderError, JUNIT, RESULT, RunFolder, to_json};
-use crate::model::{CaseResult, Name, RunRecord};
-use crate::progress::Progress;
-use crate::report::{json, junit};
-use crate::scenario::Scenario;
-use std::collections::BTreeMap;
-use std::path::Path;
+use super::*;
+use crate::report::document::ResultDocument;
+use crate::report::junit;
 
 pub struct OpenRun {
     pub folder: RunFolder,
     pub record: RunRecord,
-    /// The cases as the file has them, in whatever order they end.
+    /// The cases in the order of the file; they may end in another order.
     order: Vec<Name>,
     scenario: Scenario,
 }
 
-/// What a run begins with.
-pub struct Begun<'a> {
-    pub scenario: &'a Scenario,
-    /// The cases that are to run, as the file has them.
-    pub order: Vec<Name>,
-    pub seed: u64,
-    pub mutant: Option<String>,
-    pub results: &'a Path,
-    pub environment: BTreeMap<String, String>,
-}
-
 impl OpenRun {
-    /// From the start there is a result, and it says what has not been done.
-    pub fn begin(begun: Begun<'_>) -> Result<OpenRun, FolderError> {
-        let Begun {
-            scenario,
-            order,
-            seed,
-            mutant,
-            results,
-            environment,
-        } = begun;
+    /// Begins a run. It has a result from the start, which names every case that has not been
+    /// played: all that the record calls unfinished.
+    pub fn begin(
+        mut record: RunRecord,
+        scenario: &Scenario,
+        results: &Path,
+    ) -> Result<OpenRun, FolderError> {
+        let seed = record.seed.unwrap_or_default();
         let folder = RunFolder::create(results, &scenario.name, seed, &scenario.text)?;
+        record.folder.clone_from(&folder.path);
         let run = OpenRun {
-            record: RunRecord {
-                scenario: scenario.name.clone(),
-                scenario_hash: scenario.hash(),
-                seed: Some(seed),
-                settings: scenario.settings.words(),
-                mutant,
-                cases: Vec::new(),
-                unfinished: order.clone(),
-                environment,
-                folder: folder.path.clone(),
-            },
             folder,
-            order,
+            order: record.unfinished.clone(),
+            record,
             scenario: scenario.clone(),
         };
         run.write()?;
         Ok(run)
     }
 
-    /// The result is on disk before anything is drawn, and stands without its plots
-    /// and without its page.
+    /// Adds the result of a case. It is on disk before anything is drawn, and is complete without
+    /// its plots and its page.
     pub fn add(&mut self, ran: CaseResult, progress: &dyn Progress) -> Result<(), FolderError> {
-        let RunRecord {
-            cases, unfinished, ..
-        } = &mut self.record;
-        unfinished.retain(|name| *name != ran.name);
-        cases.push(ran);
-        cases.sort_by_key(|case| self.order.iter().position(|name| *name == case.name));
+        let record = &mut self.record;
+        record.unfinished.retain(|name| *name != ran.name);
+        record.cases.push(ran);
+        let place = |name: &Name| self.order.iter().position(|one| one == name);
+        record.cases.sort_by_key(|case| place(&case.name));
         self.write()?;
         if self.is_over() {
             if let Err(error) = write_plots(&self.record) {
@@ -83,16 +55,16 @@ impl OpenRun {
         Ok(())
     }
 
-    /// The run ends here, with cases that nobody judged. Its page shows what these recorded
-    /// until then; its result stays as it is.
+    /// Ends the run with cases that nobody judged. Its page shows what they recorded until then;
+    /// its result stays as it is.
     pub fn give_up(mut self, progress: &dyn Progress) {
         let not_over = self.record.unfinished.clone();
         for case in &self.scenario.cases {
-            // Of a load there may be millions of rows, and whoever interrupts is in a hurry.
+            // A load may have millions of rows, and somebody who interrupts is in a hurry.
             if case.setup.load.is_some() || !not_over.contains(&case.name) {
                 continue;
             }
-            // What had not begun, or left nothing that can be read, did not finish.
+            // A case that had not begun, or left nothing that can be read, stays unfinished.
             if let Ok(partial) = judge_case(case, &self.folder.case(&case.name)) {
                 self.record.unfinished.retain(|name| *name != case.name);
                 self.record.cases.push(partial);
@@ -110,7 +82,7 @@ impl OpenRun {
 
     fn write(&self) -> Result<(), FolderError> {
         self.folder
-            .write(RESULT, &to_json(&json::result(&self.record)))?;
+            .write(RESULT, &to_json(&ResultDocument::of(&self.record)))?;
         let junit = junit::document(&[junit::suite(&self.record)]);
         self.folder.write(JUNIT, junit.as_bytes())
     }
@@ -119,55 +91,25 @@ impl OpenRun {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{
-        CaseNotes, CaseVerdict, ContendStep, Fence, Judgement, LoadRecord, Outcome, Queued,
-    };
+    use crate::model::{ContendStep, LoadRecord, Queued};
+    use crate::report::made_up::case;
     use crate::run::REPORT;
-    use crate::run::heard::Heard;
-    use crate::scenario::{Settings, Surroundings};
+    use crate::run::options::new_record;
+    use crate::run::said_lines::{SaidLines, pause_scenario};
 
     fn ran(name: &str) -> CaseResult {
-        CaseResult {
-            name: name.into(),
-            determined: true,
-            fence: Fence::On,
-            judgement: Judgement::default(),
-            verdict: CaseVerdict {
-                outcome: Outcome::AsExpected,
-                findings: Vec::new(),
-                doubts: Vec::new(),
-            },
-            faults: Vec::new(),
-            notes: CaseNotes::default(),
-            started_ns: 0,
-        }
+        let mut case = case(name, None);
+        case.determined = true;
+        case
     }
 
     fn begun(results: &Path, order: &[&str]) -> OpenRun {
-        let folder = RunFolder::create(results, &"s".into(), 1, "text").unwrap();
-        let order: Vec<Name> = order.iter().map(|&name| name.into()).collect();
-        OpenRun {
-            record: RunRecord {
-                scenario: "s".into(),
-                scenario_hash: String::new(),
-                settings: Vec::new(),
-                seed: Some(1),
-                mutant: None,
-                cases: Vec::new(),
-                unfinished: order.clone(),
-                environment: BTreeMap::new(),
-                folder: folder.path.clone(),
-            },
-            folder,
-            order,
-            scenario: scenario(),
-        }
-    }
-
-    fn scenario() -> Scenario {
-        let text = include_str!("../../scenarios/pause-gt-ttl.yml");
-        let around = Surroundings::Recorded;
-        Scenario::parse(Path::new("s.yml"), text, &Settings::default(), &around).unwrap()
+        let scenario = pause_scenario();
+        let record = RunRecord {
+            unfinished: order.iter().map(|&name| name.into()).collect(),
+            ..new_record(&scenario, 1)
+        };
+        OpenRun::begin(record, &scenario, results).unwrap()
     }
 
     fn written(run: &OpenRun) -> serde_json::Value {
@@ -179,14 +121,14 @@ mod tests {
     fn cases_are_told_in_the_order_of_the_file_however_they_end() {
         let results = tempfile::tempdir().unwrap();
         let mut run = begun(results.path(), &["c", "a", "b"]);
-        let heard = Heard::default();
+        let said = SaidLines::default();
         let names = |run: &OpenRun| -> Vec<Name> {
             let cases = run.record.cases.iter();
             cases.map(|case| case.name.clone()).collect()
         };
-        run.add(ran("b"), &heard).unwrap();
+        run.add(ran("b"), &said).unwrap();
         assert_eq!(run.record.unfinished, ["c", "a"]);
-        run.add(ran("c"), &heard).unwrap();
+        run.add(ran("c"), &said).unwrap();
         assert_eq!(names(&run), ["c", "b"]);
         assert!(!run.is_over());
         assert_eq!(
@@ -194,22 +136,22 @@ mod tests {
             serde_json::json!(["a"])
         );
         assert!(!run.folder.path.join(REPORT).exists());
-        run.add(ran("a"), &heard).unwrap();
+        run.add(ran("a"), &said).unwrap();
         assert_eq!(names(&run), ["c", "a", "b"]);
         assert!(run.is_over());
         assert!(run.folder.path.join(REPORT).is_file());
-        assert!(heard.lines().is_empty());
+        assert!(said.lines().is_empty());
     }
 
     #[test]
     fn a_verdict_stands_without_its_page() {
         let results = tempfile::tempdir().unwrap();
         let mut run = begun(results.path(), &["a"]);
-        let heard = Heard::default();
+        let said = SaidLines::default();
         std::fs::create_dir(run.folder.path.join(REPORT)).unwrap();
-        run.add(ran("a"), &heard).unwrap();
+        run.add(ran("a"), &said).unwrap();
         assert_eq!(written(&run)["stable"]["unfinished"], serde_json::json!([]));
-        let said = heard.lines();
+        let said = said.lines();
         assert!(said[0].starts_with("no page: "), "{said:?}");
     }
 
@@ -217,8 +159,8 @@ mod tests {
     fn a_run_that_is_given_up_leaves_a_page_with_what_there_is() {
         let results = tempfile::tempdir().unwrap();
         let mut run = begun(results.path(), &["unfenced", "fenced", "later"]);
-        let heard = Heard::default();
-        run.add(ran("unfenced"), &heard).unwrap();
+        let said = SaidLines::default();
+        run.add(ran("unfenced"), &said).unwrap();
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpus/pause-gt-ttl-fenced");
         let case = run.folder.case(&"fenced".into());
         std::fs::create_dir(&case).unwrap();
@@ -232,7 +174,7 @@ mod tests {
         }
         let (page, result) = (run.folder.path.join(REPORT), written(&run));
         let folder = run.folder.clone();
-        run.give_up(&heard);
+        run.give_up(&said);
         let text = std::fs::read_to_string(page).unwrap();
         for words in [
             "data-verdict=\"inconclusive\"",
@@ -246,14 +188,14 @@ mod tests {
         let after = std::fs::read(folder.path.join(RESULT)).unwrap();
         let after: serde_json::Value = serde_json::from_slice(&after).unwrap();
         assert_eq!(after, result, "the result stays as it was");
-        assert!(heard.lines().is_empty());
+        assert!(said.lines().is_empty());
     }
 
     #[test]
     fn a_verdict_stands_without_its_plots() {
         let results = tempfile::tempdir().unwrap();
         let mut run = begun(results.path(), &["a"]);
-        let heard = Heard::default();
+        let said = SaidLines::default();
         let mut load = ran("a");
         let mut step = ContendStep {
             contenders: 5,
@@ -266,9 +208,9 @@ mod tests {
             ..LoadRecord::default()
         });
         std::fs::write(run.folder.path.join("plots"), "no folder").unwrap();
-        run.add(load, &heard).unwrap();
+        run.add(load, &said).unwrap();
         assert_eq!(written(&run)["stable"]["unfinished"], serde_json::json!([]));
-        let said = heard.lines();
+        let said = said.lines();
         assert!(said[0].starts_with("no plots: "), "{said:?}");
     }
 }

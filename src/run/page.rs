@@ -1,18 +1,14 @@
-//! `report.html`, the page of a run, from what the run recorded.
+//! `report.html`, the page of a run, made from the record.
 
 use super::evidence::ACCEPTED;
-use super::folder::{FolderError, REPORT, write_whole};
 use super::load::draw_plots;
 use super::recorded::read_case;
-use crate::checker;
-use crate::model::{CaseResult, Name, RunRecord};
+use super::*;
 use crate::report::html::{CaseEvidence, RunPage, page};
-use crate::scenario::Scenario;
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use fencepost_judge::checker;
 
-/// Writes the page into the folder of its run, and says where it is; `ended_early` says
-/// why the run has no whole result, where it has none.
+/// Writes the page into the folder of its run and returns its path. `ended_early` says why the
+/// run has no whole result, if it has none.
 pub fn write_page(
     run: &RunRecord,
     scenario: &Scenario,
@@ -44,18 +40,19 @@ pub fn write_page(
     Ok(path)
 }
 
-/// What is to be said of a run that ended while these were still to be judged.
+/// Returns what the page says of a run that ended before these cases were judged.
 pub fn not_judged(cases: &[Name]) -> Option<String> {
     let some = !cases.is_empty();
     some.then(|| format!("the run ended before it had judged {}", cases.join(", ")))
 }
 
-/// Of a load, of which there may be millions of rows, only what went wrong.
+/// Returns whether a case is drawn. A load may have millions of rows, so it is drawn only if
+/// something went wrong.
 fn is_drawn(case: &CaseResult) -> bool {
     case.notes.load.is_none() || !case.judgement.stories.is_empty()
 }
 
-/// The one case that was asked for, where the scenario has others.
+/// Returns the one case that was asked for, if the scenario has others.
 fn only<'a>(run: &'a RunRecord, scenario: &Scenario) -> Option<&'a str> {
     let ran = run.cases.iter().map(|case| case.name.as_str());
     let mut all = ran.chain(run.unfinished.iter().map(Name::as_str));

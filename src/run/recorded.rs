@@ -1,17 +1,17 @@
-//! Reading a recorded case back: for the judge, right after the run or years later.
+//! Reads a recorded case back for the judge, right after the run or years later.
 
 use super::evidence::{ACCEPTED, FAULTS, HISTORY, LOCKS, NOT_COLLECTED, NOTES};
-use super::folder::{FolderError, read_failed};
-use crate::files::{self, Links};
-use crate::model::{CaseNotes, CasePlan, CaseRecord, Event, Gap, Log};
+use super::folder::read_failed;
+use super::*;
+use crate::model::{CasePlan, CaseRecord, Gap, Log};
+use bounded_io::files::Links;
 use serde::de::DeserializeOwned;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
 
-/// The longest row: the largest body that the resource takes, escaped, fits in.
+/// The longest row. The largest body that the resource accepts fits in it, escaped.
 const LONGEST_ROW: u64 = 1 << 20;
 
-/// Reads a case back. A run that was killed has no notes, and says so as a gap.
+/// Reads a case back. A run that was killed has no notes, which is a gap.
 pub fn read_case(folder: &Path, plan: CasePlan) -> Result<(CaseRecord, CaseNotes), FolderError> {
     let notes_path = folder.join(NOTES);
     let notes = match files::read(&notes_path, Links::Refuse, files::DOCUMENT) {
@@ -49,15 +49,15 @@ pub fn read_case(folder: &Path, plan: CasePlan) -> Result<(CaseRecord, CaseNotes
     Ok((record, notes))
 }
 
-/// At least so late did a timeline end whose record does not say when: its workers
-/// are ready before it begins.
+/// Returns the earliest possible end of a timeline whose record does not say when it ended: its
+/// workers are ready before it begins.
 fn ended_ns(notes: &CaseNotes, history: &[Event]) -> Option<u64> {
     let lasted_ms = *notes.measurements.get("scenario_ms")?;
     let first_ns = history.iter().map(|event| event.at_ns).min()?;
     Some(first_ns.saturating_add(lasted_ms.saturating_mul(1_000_000)))
 }
 
-/// A last line without its end is what a killed run leaves: a gap, no error.
+/// Reads rows. A killed run leaves a last line without its end: that is a gap, not an error.
 pub fn read_rows<T: DeserializeOwned>(
     path: &Path,
     gaps: &mut Vec<Gap>,
@@ -87,8 +87,8 @@ pub fn read_rows<T: DeserializeOwned>(
     Ok(rows)
 }
 
-/// The lines of a file in the folder of a run, each with its end, for as long as the
-/// caller wants more. A file without ends of lines is not read whole.
+/// Reads the lines of a file in the folder of a run, each with its end, as long as the caller
+/// wants more. A file without ends of lines is not read whole.
 pub fn read_lines(path: &Path, mut each: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
     let file = files::open(path, Links::Refuse)?;
     let too_large = |what: &str, bytes: u64| {
@@ -111,7 +111,7 @@ pub fn read_lines(path: &Path, mut each: impl FnMut(&[u8]) -> bool) -> io::Resul
         if length == LONGEST_ROW && !line.ends_with(b"\n") {
             return too_large("a row", LONGEST_ROW);
         }
-        // It may grow while it is read.
+        // The file may grow while it is read.
         if read > files::ROWS {
             return too_large("it", files::ROWS);
         }
@@ -121,7 +121,7 @@ pub fn read_lines(path: &Path, mut each: impl FnMut(&[u8]) -> bool) -> io::Resul
     }
 }
 
-/// As [`read_rows`], for the one file that may be long.
+/// Reads the log as [`read_rows`] does; it is the one file that may be long.
 fn read_log(path: &Path, gaps: &mut Vec<Gap>) -> Result<Log, FolderError> {
     let mut text = Vec::new();
     read_lines(path, |line| {

@@ -5,18 +5,18 @@ use tokio::sync::watch;
 
 /// The events that have come so far, for steps that wait for one.
 #[derive(Clone)]
-pub struct Seen(Arc<watch::Sender<Known>>);
+pub struct Seen(Arc<watch::Sender<EventCounts>>);
 
 #[derive(Default)]
-struct Known {
-    /// How often each has come, by source and event.
+struct EventCounts {
+    /// The number of times that each event has come, by source and event.
     counts: HashMap<(String, String), u32>,
     awaited: Vec<Trigger>,
 }
 
 impl Default for Seen {
     fn default() -> Seen {
-        Seen(Arc::new(watch::Sender::new(Known::default())))
+        Seen(Arc::new(watch::Sender::new(EventCounts::default())))
     }
 }
 
@@ -28,31 +28,31 @@ impl Seen {
         });
     }
 
-    /// Returns once the event has come, at once where it has already. Its
-    /// deadline is that of the case, which names what is awaited.
+    /// Returns once the event has come, at once if it has come already. Its deadline is that of the
+    /// case, which names what is awaited.
     pub async fn wait_for(&self, event: &Trigger) {
         self.0
             .send_modify(|known| known.awaited.push(event.clone()));
         let mut known = self.0.subscribe();
-        // The sender is in our own hands.
+        // This cannot fail, because `self` holds the sender.
         let _ = known.wait_for(|known| known.has(event)).await;
         self.0.send_modify(|known| known.forget(event));
     }
 
-    /// What somebody waits for.
+    /// Returns the events that steps wait for.
     pub fn awaited(&self) -> Vec<Trigger> {
         self.0.borrow().awaited.clone()
     }
 }
 
-impl Known {
+impl EventCounts {
     fn has(&self, event: &Trigger) -> bool {
         let name = (event.source.clone(), event.event.clone());
         let count = self.counts.get(&name).copied();
         count.unwrap_or_default() >= event.occurrence
     }
 
-    /// Once: two may wait for the same.
+    /// Removes one wait only, because two steps may wait for the same event.
     fn forget(&mut self, event: &Trigger) {
         if let Some(at) = self.awaited.iter().position(|known| known == event) {
             self.awaited.remove(at);

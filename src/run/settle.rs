@@ -1,27 +1,22 @@
 //! Makes sure that nothing is under way to the resource any more.
 
-use super::RunError;
 use super::collect::resource_client;
-use super::nodes::CaseNodes;
-use crate::cluster::Cluster;
-use crate::fault::Nemesis;
+use super::*;
 use crate::resource::ResourceClient;
-use std::sync::Arc;
-use std::time::Duration;
 use tokio::time::Instant;
 
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
-/// What has arrived is written down in a small part of this.
+/// A write that has arrived is in the log within a small part of this time.
 const STILLNESS: Duration = Duration::from_millis(200);
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Ends the proxies of the workers, which have all ended themselves, and waits
-/// until the log does not grow any more. What is not in it then was not applied.
+/// Kills the proxies of the workers, which have all ended themselves, and waits until the log does
+/// not grow any more. A write that is not in the log then was not applied.
 pub async fn settle(
     nodes: &CaseNodes,
     cluster: &Arc<dyn Cluster>,
     nemesis: &Nemesis,
-) -> Result<bool, RunError> {
+) -> RunResult<bool> {
     if nemesis.hang_up(&nodes.worker_names()).await.is_err() {
         return Ok(false);
     }
@@ -29,8 +24,8 @@ pub async fn settle(
     is_still(&client).await
 }
 
-/// Whether the log does not grow any more.
-pub async fn is_still(client: &ResourceClient) -> Result<bool, RunError> {
+/// Returns whether the log has stopped growing.
+pub async fn is_still(client: &ResourceClient) -> RunResult<bool> {
     let give_up_at = Instant::now() + ANSWER_DEADLINE;
     let (mut length, mut since) = (None, Instant::now());
     while Instant::now() < give_up_at {

@@ -1,4 +1,4 @@
-//! Room for so many at a time. What weighs more takes more of it.
+//! Slots for work that is done at the same time. Work with more weight takes more slots.
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::pin::Pin;
@@ -24,8 +24,7 @@ impl<'a, T: 'a> Slots<'a, T> {
         self.taken_by(weight) <= self.free
     }
 
-    /// Where there is room, this begins with the next call of
-    /// [`next`](Slots::next).
+    /// Adds work for which there is room. It begins with the next call of [`next`](Slots::next).
     pub fn begin(&mut self, weight: u32, work: impl Future<Output = T> + 'a) {
         let taken = self.taken_by(weight);
         self.free = self.free.saturating_sub(taken);
@@ -33,14 +32,14 @@ impl<'a, T: 'a> Slots<'a, T> {
         self.under_way.push(Box::pin(work));
     }
 
-    /// What ends next, whichever began first; none where nothing is under way.
+    /// Returns what ends next, whichever began first; None if nothing is under way.
     pub async fn next(&mut self) -> Option<T> {
         let (taken, ended) = self.under_way.next().await?;
         self.free += taken;
         Some(ended)
     }
 
-    /// What weighs more than there is room for at all is alone.
+    /// Returns the slots that work takes. Work that weighs more than all slots runs alone.
     fn taken_by(&self, weight: u32) -> u32 {
         weight.clamp(1, self.all)
     }

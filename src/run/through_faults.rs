@@ -1,14 +1,12 @@
-use crate::fault::Nemesis;
-use crate::model::Name;
-use std::time::Duration;
-use tokio::sync::broadcast::{self, error::RecvError};
+use super::*;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
 
-/// After a fault a server may take its time to be there again.
+/// A server may need some time after a fault until it is there again.
 const TRY_AGAIN: Duration = Duration::from_millis(50);
 
-/// Listens to a node, again and again where a fault has cut it short: one of the
-/// node, or of another that it needs for its answers. The error is of an end that
-/// no fault explains.
+/// Listens to a node, again and again if a fault has cut it short: a fault of the node, or of
+/// another that it needs for its answers. Fails if the listening ends and no fault explains it.
 pub async fn through_faults<F: Future<Output = Result<(), String>>>(
     nemesis: &Nemesis,
     node: &Name,
@@ -28,13 +26,13 @@ pub async fn through_faults<F: Future<Output = Result<(), String>>>(
     }
 }
 
-/// Completes when the node was put on the network again: a connection from
-/// before is never told that it leads nowhere.
+/// Completes when the node was put on the network again: an old connection does not learn that it
+/// leads nowhere.
 async fn is_back(reconnected: &mut broadcast::Receiver<Name>, node: &Name) {
     loop {
         match reconnected.recv().await {
             Ok(back) if back != *node => {}
-            // Among so many it may have been this one.
+            // Among those that were missed may have been this one.
             Ok(_) | Err(RecvError::Lagged(_)) => return,
             Err(RecvError::Closed) => std::future::pending().await,
         }

@@ -1,6 +1,6 @@
 use std::time::{Duration, SystemTime};
 
-/// `20261116T014205.123Z`: sorts by time and is a plain folder name.
+/// Formats a time as `20261116T014205.123Z`, which sorts by time and is a plain folder name.
 pub fn time_stamp(now: SystemTime) -> String {
     let since = now
         .duration_since(SystemTime::UNIX_EPOCH)
@@ -16,8 +16,8 @@ pub fn time_stamp(now: SystemTime) -> String {
     )
 }
 
-/// The Gregorian date of a day counted from 1970-01-01. Years are taken to
-/// start in March, so that the leap day comes last.
+/// Returns the Gregorian date of a day counted from 1970-01-01. Years start in March here, so that
+/// the leap day comes last.
 fn civil_date(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468; // from 0000-03-01
     let (era, day_of_era) = (days / 146_097, days % 146_097);

@@ -1,10 +1,9 @@
-//! The workers of a case: their consoles read into happenings, their gates opened.
+//! The workers of a case: reads their consoles into happenings, and opens their gates.
 
 use super::drive::Happening;
+use super::*;
 use crate::cluster::{Console, ConsoleLine, LastLines, Stdin};
-use crate::model::{Event, Gate, Name};
-use std::collections::BTreeMap;
-use tokio::sync::mpsc;
+use crate::model::Gate;
 
 /// The open stdin of every worker. Dropping it ends them.
 #[derive(Default)]
@@ -13,11 +12,11 @@ pub struct Workers {
 }
 
 impl Workers {
-    /// Takes a worker's console: its events become happenings until it ends.
+    /// Takes over a worker's console: its events become happenings until it ends.
     pub fn add(&mut self, name: &Name, console: Console, happenings: mpsc::Sender<Happening>) {
         self.stdin.insert(name.clone(), console.stdin);
         let worker = name.clone();
-        // The task ends with the worker's output, or with whoever reads the happenings.
+        // The task ends with the worker's output, or with the reader of the happenings.
         tokio::spawn(read_lines(worker, console.lines, happenings));
     }
 
@@ -25,7 +24,7 @@ impl Workers {
         self.stdin.keys()
     }
 
-    /// Writes the `go` line. A stopped worker finds it when it is continued.
+    /// Writes the `go` line. A stopped worker reads it when it is continued.
     pub async fn open(&mut self, worker: &str, gate: Gate, round: u32) -> std::io::Result<()> {
         let Some(stdin) = self.stdin.get_mut(worker) else {
             return Ok(());
@@ -48,7 +47,7 @@ async fn read_lines(
     mut lines: mpsc::Receiver<ConsoleLine>,
     happenings: mpsc::Sender<Happening>,
 ) {
-    // For the message about a worker that ended too early.
+    // Kept for the message about a worker that ended too early.
     let mut stderr = LastLines::default();
     while let Some(line) = lines.recv().await {
         let happening = match line {

@@ -1,7 +1,9 @@
-//! What a step of the timeline can do, and which keys go with it: the one
-//! table that reading, refusing and the schema share.
+//! The actions of a timeline's steps, and the keys that go with each: the one table that reading,
+//! refusing and the schema share.
 
-use crate::model::FaultKind;
+use super::*;
+use crate::faults::Key;
+use crate::model::FaultClass;
 
 /// A key that makes a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,6 +14,11 @@ pub enum Action {
     Heal,
     Together,
 }
+
+/// The key for the length of a fault ...
+pub const FOR: &str = "for";
+/// ... and for the time that a stop has to exceed.
+pub const LONGER_THAN: &str = "longer_than";
 
 impl Action {
     pub fn all() -> impl Iterator<Item = Action> {
@@ -32,57 +39,40 @@ impl Action {
         }
     }
 
-    /// The keys that may stand beside its own.
-    pub fn modifiers(self) -> &'static [&'static str] {
+    /// Returns the keys that may be beside its own, for each shape that it may have.
+    pub fn shapes(self) -> Vec<Vec<Key>> {
         let Action::Fault(kind) = self else {
-            return &[];
+            return vec![Vec::new()];
         };
-        match kind {
-            FaultKind::Pause | FaultKind::Freeze => &["for", "longer_than"],
-            FaultKind::Partition | FaultKind::Isolate => &["for", "by"],
-            FaultKind::Latency => &["for", "delay", "jitter"],
-            FaultKind::Bandwidth => &["for", "rate"],
-            FaultKind::Toxic => &[
-                "for",
-                "type",
-                "toxicity",
-                "stream",
-                "latency",
-                "jitter",
-                "rate",
-                "timeout",
-                "average_size",
-                "size_variation",
-                "delay",
-                "bytes",
-            ],
-            FaultKind::Loss => &["for", "percent"],
-            FaultKind::Skew => &["for", "by", "clock"],
-            FaultKind::Drift => &["for", "ppm", "clock"],
-            FaultKind::Kill
-            | FaultKind::Refuse
-            | FaultKind::Blackhole
-            | FaultKind::OneWay
-            | FaultKind::Stall
-            | FaultKind::Reset
-            | FaultKind::Disconnect
-            | FaultKind::Drop => &["for"],
-            FaultKind::Resume
-            | FaultKind::Thaw
-            | FaultKind::Restart
-            | FaultKind::RestartEmpty
-            | FaultKind::Promote => &[],
-        }
+        let with_common = |own: Vec<Key>| {
+            let mut keys = Vec::new();
+            if kind.lasts() {
+                let span = json!({ "$ref": "#/$defs/span" });
+                keys.push(Key::optional(FOR, span));
+            }
+            if kind.class() == FaultClass::Stop {
+                let bound =
+                    json!({ "anyOf": [{ "const": "ttl" }, { "$ref": "#/$defs/duration" }] });
+                keys.push(Key::optional(LONGER_THAN, bound));
+            }
+            keys.extend(own);
+            keys
+        };
+        let shapes = (faults::form(kind).keys)();
+        shapes.into_iter().map(with_common).collect()
     }
 
-    /// Its own key and those that may stand beside it.
+    /// Returns the keys of all shapes, each once.
+    pub fn modifiers(self) -> Vec<&'static str> {
+        once_each(self.shapes().into_iter().flatten().map(|key| key.name))
+    }
+
+    /// Returns its own key and those that may be beside it.
     pub fn keys(self) -> impl Iterator<Item = &'static str> {
-        [self.name()]
-            .into_iter()
-            .chain(self.modifiers().iter().copied())
+        [self.name()].into_iter().chain(self.modifiers())
     }
 
-    /// The actions that a modifier goes with; none where it is not one.
+    /// Returns the actions that a modifier goes with; none if the key is not a modifier.
     pub fn with_modifier(key: &str) -> Vec<&'static str> {
         Action::all()
             .filter(|action| action.modifiers().contains(&key))
@@ -96,11 +86,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_can_have_a_length_and_nothing_else_can() {
+    fn what_lasts_can_have_a_length_and_nothing_else_can() {
         for action in Action::all() {
-            let stands = matches!(action, Action::Fault(kind) if kind.stands());
-            let lasts = action.modifiers().contains(&"for");
-            assert_eq!(lasts, stands, "{}", action.name());
+            let lasts = matches!(action, Action::Fault(kind) if kind.lasts());
+            assert_eq!(
+                action.modifiers().contains(&FOR),
+                lasts,
+                "{}",
+                action.name()
+            );
         }
     }
 }

@@ -1,15 +1,15 @@
 use super::draft::{
-    Befalls, DraftAction, DraftCase, DraftEntry, DraftFault, DraftLoad, DraftLock, DraftSetup,
-    DraftStep, DraftWorker, Kind,
+    Bound, DraftCase, DraftEnd, DraftEntry, DraftFault, DraftLoad, DraftLock, DraftSetup,
+    DraftTarget, DraftWorker, Kind,
 };
+use super::step::Refine;
 use super::validate::{contend_plan, deadline, keyspace_plan};
-use super::{Case, Entry, Setup, Step, Trigger, Worker};
-use crate::model::{Fault, LinkFault, LinkScope, LoadPlan, Name};
-use crate::yaml::At;
-use std::time::Duration;
+use super::*;
+use crate::faults::Effect;
+use crate::model::{LinkFault, LinkScope, NodeFault};
 
-/// A draft that passed validation, without its places and with its defaults.
-/// None only where something is missing, and that has been reported.
+/// Builds a case from a draft that passed validation, without its places and with its defaults.
+/// Returns None only if something is missing, which has been reported.
 pub fn case(draft: &DraftCase) -> Option<Case> {
     Some(Case {
         name: name(&draft.name)?,
@@ -40,7 +40,8 @@ fn setup(draft: &DraftSetup) -> Option<Setup> {
     })
 }
 
-/// None where it is none; a load that could not be read has been reported.
+/// Returns `Some(None)` for a case without a load, and None for a load that could not be read,
+/// which has been reported.
 fn load(draft: &DraftSetup) -> Option<Option<LoadPlan>> {
     if draft.kind == Kind::Fault {
         return Some(None);
@@ -54,8 +55,7 @@ fn load(draft: &DraftSetup) -> Option<Option<LoadPlan>> {
 
 fn worker(draft: &DraftWorker, scenario_lock: &DraftLock, goes_on: bool) -> Option<Worker> {
     let lock = draft.lock.as_ref().unwrap_or(scenario_lock);
-    let gates = draft.gates.iter().flatten();
-    let length = |at: &Option<At<Duration>>| at.as_ref().map_or(Duration::ZERO, |at| at.value);
+    let gates = draft.gate.iter().flatten();
     let rounds = draft.rounds.as_ref().map(|rounds| rounds.value);
     Some(Worker {
         name: name(&draft.name)?,
@@ -66,15 +66,7 @@ fn worker(draft: &DraftWorker, scenario_lock: &DraftLock, goes_on: bool) -> Opti
         gates: gates.map(|gate| gate.value).collect(),
         start: draft.start.as_ref().map(|start| start.value.clone()),
         rounds: rounds.or((!goes_on).then_some(1)),
-        work: length(&draft.work),
-        pause: length(&draft.pause),
-        on_lost: draft
-            .on_lost
-            .as_ref()
-            .map_or_else(Default::default, |on| on.value),
-        renew: draft.renew,
-        nested: draft.nested,
-        reads: draft.reads,
+        fields: draft.fields.clone(),
     })
 }
 
@@ -85,60 +77,79 @@ fn entry(draft: &DraftEntry, setup: &DraftSetup) -> Option<Entry> {
         when: when.unwrap_or_else(Trigger::at_the_start),
         after: draft.delay(),
         repeat: draft.repeat(),
-        steps: steps(&draft.steps, setup)?,
+        steps: WithoutPlaces(setup).steps(&draft.steps)?,
     })
 }
 
-fn steps(drafts: &[DraftStep], setup: &DraftSetup) -> Option<Vec<Step>> {
-    drafts.iter().map(|draft| step(draft, setup)).collect()
+/// Turns the steps of a draft into steps without places and with valid names.
+struct WithoutPlaces<'a>(&'a DraftSetup);
+
+impl Refine<DraftFault, DraftEnd, At<Span>> for WithoutPlaces<'_> {
+    type Fault = Vec<Fault>;
+    type End = End;
+    type Length = Span;
+
+    /// Returns the faults of which one is to happen.
+    fn fault(&mut self, draft: &DraftFault) -> Option<Vec<Fault>> {
+        let effect = draft.effect.as_ref()?;
+        let scope = match &draft.target {
+            DraftTarget::Node(choices) => {
+                let fault = |node: &At<String>| self.of_node(draft, node, effect);
+                return choices.iter().map(fault).collect();
+            }
+            DraftTarget::Groups(groups) => {
+                let names = |group: &Vec<At<String>>| values(group);
+                LinkScope::Between(groups.iter().map(names).collect())
+            }
+            DraftTarget::Links(patterns) => LinkScope::Matching(values(patterns)),
+        };
+        Some(vec![links(draft.kind, scope, effect)?])
+    }
+
+    fn end(&mut self, end: &DraftEnd) -> Option<End> {
+        Some(End {
+            by: end.by,
+            node: name(&end.node)?,
+        })
+    }
+
+    fn length(&mut self, length: &At<Span>) -> Span {
+        length.value
+    }
 }
 
-fn step(draft: &DraftStep, setup: &DraftSetup) -> Option<Step> {
-    Some(match &draft.action {
-        DraftAction::Fault(fault) => Step::Inject {
-            lasting: fault.lasting.as_ref().map(|at| at.value),
-            choices: choices(fault, setup)?,
-        },
-        DraftAction::Resume(node) => Step::Resume { node: name(node)? },
-        DraftAction::Thaw(node) => Step::Thaw { node: name(node)? },
-        DraftAction::Heal(entry) => Step::Heal {
-            entry: entry.value.clone(),
-        },
-        DraftAction::Wait(span) => Step::Wait { span: span.value },
-        DraftAction::Await(event) => Step::Await {
-            event: event.value.clone(),
-        },
-        DraftAction::Together(inner) => Step::Together {
-            steps: steps(inner, setup)?,
-        },
-    })
+impl WithoutPlaces<'_> {
+    fn of_node(&self, draft: &DraftFault, node: &At<String>, effect: &Effect) -> Option<Fault> {
+        let ttl = self.0.ttl_of(&node.value)?;
+        let longer_than = draft.longer_than.as_ref().map(|at| match at.value {
+            Bound::Ttl => ttl,
+            Bound::Fixed(fixed) => fixed,
+        });
+        let node = name(node)?;
+        match effect {
+            Effect::Node(parameters) => Some(Fault::Node(NodeFault {
+                kind: draft.kind,
+                node,
+                longer_than,
+                parameters: *parameters,
+            })),
+            Effect::Links(_) => links(draft.kind, LinkScope::Around(node), effect),
+        }
+    }
 }
 
-/// The faults of which one is to happen.
-fn choices(draft: &DraftFault, setup: &DraftSetup) -> Option<Vec<Fault>> {
-    let kind = draft.kind;
-    let (scope, effect) = match &draft.befalls {
-        Befalls::Node { choices, how } => {
-            let how = how.as_ref()?;
-            let fault = |node: &At<String>| {
-                let ttl = setup.ttl_of(&node.value)?;
-                Some(how.of(name(node)?, ttl))
-            };
-            return choices.iter().map(fault).collect();
-        }
-        Befalls::Groups { groups, effect } => {
-            let names = |group: &Vec<At<String>>| group.iter().map(|at| at.value.clone()).collect();
-            let groups = groups.iter().map(names).collect();
-            (LinkScope::Between(groups), effect.clone()?)
-        }
-        Befalls::Links { patterns, effect } => {
-            let patterns = patterns.iter().map(|at| at.value.clone()).collect();
-            (LinkScope::Matching(patterns), effect.clone()?)
-        }
-    };
-    Some(vec![Fault::Links(LinkFault {
-        kind,
-        scope,
-        effect,
-    })])
+fn values<T: Clone>(all: &[At<T>]) -> Vec<T> {
+    all.iter().map(|at| at.value.clone()).collect()
+}
+
+fn links(kind: FaultKind, scope: LinkScope, effect: &Effect) -> Option<Fault> {
+    match effect {
+        Effect::Links(effect) => Some(Fault::Links(LinkFault {
+            kind,
+            scope,
+            effect: effect.clone(),
+        })),
+        // The catalogue has no effect on nodes for a fault of links.
+        Effect::Node(_) => None,
+    }
 }

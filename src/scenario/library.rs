@@ -1,10 +1,9 @@
-use super::{Scenario, Settings, Surroundings};
-use crate::files::{self, Links};
-use crate::yaml::{InvalidFile, suggestion};
+use super::*;
+use crate::yaml::suggestion;
+use bounded_io::files::{self, Links};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// The scenario files of one folder.
 #[derive(Clone, Debug)]
 pub struct Library {
     folder: PathBuf,
@@ -31,7 +30,6 @@ impl Library {
         }
     }
 
-    /// Every scenario's name, sorted.
     pub fn names(&self) -> Result<Vec<String>, LibraryError> {
         let unreadable = |source| LibraryError::Unreadable {
             path: self.folder.clone(),
@@ -50,7 +48,7 @@ impl Library {
         Ok(names)
     }
 
-    /// The file behind a name, or behind a path where one is given.
+    /// Returns the file of a name, or of a path if one is given.
     pub fn file(&self, name: &str) -> Result<PathBuf, LibraryError> {
         if name.ends_with(".yml") || name.ends_with(".yaml") || name.contains('/') {
             return Ok(PathBuf::from(name));
@@ -78,7 +76,8 @@ impl Library {
     }
 }
 
-/// A person may name a link; one in the folder of a run may have been planted there.
+/// Loads one file. A person may name a link; a link in the folder of a run may have been planted
+/// there, so it is refused.
 pub fn load_file(
     path: &Path,
     settings: &Settings,

@@ -1,45 +1,48 @@
-//! From a YAML file to something that can be run: the mirror of the file
-//! (`draft`), one validation pass that collects (`validate`), and the
-//! [`timeline`] that says what is due when an event comes.
+//! From a YAML file to something that can be run: the mirror of the file (`draft`), one validation
+//! pass that collects all complaints (`validate`), and the [`timeline`] that says what is due when
+//! an event comes.
 
 mod action;
 mod build;
 mod draft;
+mod fields;
+mod form;
 mod library;
-mod needs;
 mod page;
 mod plan;
 mod promised;
 mod schema;
 mod settings;
+mod step;
 pub mod timeline;
 mod validate;
-mod values;
 
 #[cfg(test)]
 mod tests;
 
 pub use crate::model::Span;
 pub use crate::model::trigger::{self, Trigger};
-pub use draft::Repeat;
+pub use draft::{Repeat, WorkerFields};
 pub use library::{Library, LibraryError, load_file};
-pub use needs::Need;
 pub use page::page;
 pub use plan::plan;
 pub use schema::schema;
 pub use settings::{Setting, Settings};
+pub use step::{DrawnStep, End, PlannedStep, Step};
 pub use validate::{Surroundings, TopologyFacts, WorkerFacts};
 
-use crate::model::{
-    Expectations, Fault, Fence, Gate, KeyTemplate, LoadPlan, LockOptions, Name, OnLost,
-};
-use crate::yaml::{self, InvalidFile};
+use crate::faults;
+use crate::load::LoadPlan;
+use crate::model::{Expectations, Fault, FaultKind, Fence, Gate, Name};
+use crate::services::{KeyTemplate, LockOptions};
+use crate::yaml::{self, At, InvalidFile, Node, Report, values};
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::path::Path;
 use std::time::Duration;
 
-/// Workers that go on for a time go on for so much longer than faults begin, so
-/// that every fault finds everybody there.
+/// The time for which workers with a duration go on after the last fault can begin, so that every
+/// fault finds all of them there.
 pub const CALM: Duration = Duration::from_secs(5);
 
 /// A scenario that passed validation.
@@ -50,11 +53,11 @@ pub struct Scenario {
     pub cases: Vec<Case>,
     /// The file as it was read, kept with the results.
     pub text: String,
-    /// What was laid over every case, this once.
+    /// The overrides of every case, for this run only.
     pub settings: Settings,
 }
 
-/// One way to run a scenario, and what has to come of it.
+/// One variant of a scenario, and what is expected of it.
 #[derive(Clone, Debug)]
 pub struct Case {
     pub name: Name,
@@ -63,20 +66,19 @@ pub struct Case {
     pub setup: Setup,
 }
 
-/// What a case starts, and what happens to it.
+/// Everything that a case starts, and what happens to it.
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub topology: String,
-    /// What workers are started from, instead of this program: a folder with a
-    /// Dockerfile, or an image.
+    /// The source of the workers, if it is not this program: a folder with a Dockerfile, or an
+    /// image.
     pub worker_image: Option<String>,
-    /// How long workers without a number of rounds go on.
+    /// The time for which workers without a number of rounds go on.
     pub duration: Option<Duration>,
-    /// A case that is not over by then is given up, naming what did not come.
+    /// The time after which a case is given up, with the names of the events that did not come.
     pub deadline: Duration,
-    /// What workers use that have no lock of their own.
+    /// The lock of workers that have none of their own.
     pub lock: LockOptions,
-    /// A load instead of workers and a timeline.
     pub load: Option<LoadPlan>,
     pub workers: Vec<Worker>,
     pub timeline: Vec<Entry>,
@@ -87,74 +89,43 @@ pub struct Worker {
     pub name: Name,
     pub key: String,
     pub lock: LockOptions,
-    /// Where its lock lies at the server, if another library makes it.
+    /// The key of its lock at the server, if another library makes the lock.
     pub lock_key: Option<KeyTemplate>,
     pub ttl: Duration,
     pub gates: Vec<Gate>,
-    /// Without one it starts as soon as everybody is ready.
+    /// The event that starts it; without one it starts as soon as all workers are ready.
     pub start: Option<Trigger>,
-    /// Without a number it goes on for the setup's duration.
+    /// The number of rounds; without one it goes on for the setup's duration.
     pub rounds: Option<u32>,
-    pub work: Duration,
-    /// A stop-the-world pause inside the worker, between its work and its write.
-    pub pause: Duration,
-    pub on_lost: OnLost,
-    /// Renew the lease at a third of its TTL.
-    pub renew: bool,
-    /// How many holds of the one lock it has inside of each other.
-    pub nested: u32,
-    /// Reads what it is about to replace.
-    pub reads: bool,
+    /// The fields as the file has them; those above have their final values.
+    pub fields: WorkerFields,
 }
 
 /// One entry of the timeline: armed from the start, fires once.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// For triggers on it (`cut.began`, `cut.ended`) and for `heal: cut`.
+    /// The name for triggers on it (`cut.began`, `cut.ended`) and for `heal: cut`.
     pub name: Option<String>,
     pub when: Trigger,
     pub after: Span,
-    /// How often its steps are taken, one time after the other.
+    /// The number of times that its steps are taken, one time after the other.
     pub repeat: Repeat,
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlannedStep>,
 }
 
-/// One step of an entry; the next one comes when it is over.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Step {
-    Inject {
-        /// One of them, drawn by the seed.
-        choices: Vec<Fault>,
-        /// Undone after this long, and only then over. Without it the step is
-        /// over as soon as the fault is proven, and the fault stands until
-        /// something undoes it.
-        lasting: Option<Span>,
-    },
-    Resume {
-        node: Name,
-    },
-    Thaw {
-        node: Name,
-    },
-    /// Undoes everything that the entry of this name has brought about.
-    Heal {
-        entry: String,
-    },
-    Wait {
-        span: Span,
-    },
-    /// Until an event has come.
-    Await {
-        event: Trigger,
-    },
-    /// Begun at the same time, over when all are.
-    Together {
-        steps: Vec<Step>,
-    },
+/// Returns the values without repeats, in the order in which they come.
+pub fn once_each<T: PartialEq>(all: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut kept = Vec::new();
+    for one in all {
+        if !kept.contains(&one) {
+            kept.push(one);
+        }
+    }
+    kept
 }
 
 impl Scenario {
-    /// Reads and validates one file; every complaint comes at once.
+    /// Reads and validates one file; reports all complaints at once.
     pub fn parse(
         file: &Path,
         text: &str,
@@ -178,36 +149,30 @@ impl Scenario {
         report.finish(parsed)
     }
 
-    /// Whether it is of `kind: load`.
     pub fn is_load(&self) -> bool {
         self.cases.iter().any(|case| case.setup.load.is_some())
     }
 
-    /// Changes when the file changes, comments included.
+    /// Returns a hash that changes when the file changes, comments included.
     pub fn hash(&self) -> String {
         format!("sha256:{:x}", Sha256::digest(self.text.as_bytes()))
     }
 }
 
 impl Setup {
-    /// Every fault that may be injected, whatever the seed draws.
+    /// Returns every fault that may be injected, whatever the seed draws.
     pub fn faults(&self) -> Vec<&Fault> {
         let steps = self.timeline.iter().flat_map(|entry| &entry.steps);
-        steps.flat_map(Step::faults).collect()
+        steps.flat_map(Step::faults).flatten().collect()
     }
 
-    /// Whether anybody writes to the resource: without that, a fence has nothing to say.
+    /// Returns what its faults need of the machine beside an engine.
+    pub fn needs(&self) -> Vec<&'static str> {
+        faults::of_the_machine(self.faults().into_iter())
+    }
+
+    /// Returns whether anybody writes to the resource: without writes a fence decides nothing.
     pub fn writes(&self) -> bool {
         !matches!(self.load, Some(LoadPlan::Keyspace(_)))
-    }
-}
-
-impl Step {
-    fn faults(&self) -> Vec<&Fault> {
-        match self {
-            Step::Inject { choices, .. } => choices.iter().collect(),
-            Step::Together { steps } => steps.iter().flat_map(Step::faults).collect(),
-            _ => Vec::new(),
-        }
     }
 }

@@ -1,9 +1,9 @@
 use super::plan::{expectation_words, load_words};
-use super::{Case, Scenario, Setup};
+use super::*;
 use crate::model::format_duration;
 use std::fmt::Write;
 
-/// docs/scenarios.md: what there is, read off the files themselves.
+/// Renders docs/scenarios.md from the scenario files themselves.
 pub fn page(scenarios: &[Scenario]) -> String {
     let mut text = String::from(
         "# The scenarios\n\n\
@@ -31,10 +31,7 @@ pub fn page(scenarios: &[Scenario]) -> String {
 
 fn section(text: &mut String, scenario: &Scenario) {
     let Scenario { name, about, .. } = scenario;
-    let happens = match scenario.is_load() {
-        true => "load",
-        false => "faults",
-    };
+    let happens = if scenario.is_load() { "load" } else { "faults" };
     let _ = write!(
         text,
         "\n## {name}\n\n{about}\n\n    fencepost run {name}\n\n\
@@ -62,9 +59,10 @@ fn section(text: &mut String, scenario: &Scenario) {
 }
 
 fn fence(case: &Case) -> String {
-    match case.setup.writes() {
-        true => case.fence.to_string(),
-        false => or_none(&[]),
+    if case.setup.writes() {
+        case.fence.to_string()
+    } else {
+        or_none(&[])
     }
 }
 
@@ -80,7 +78,7 @@ fn locks(case: &Case) -> String {
     once_each(locks).join(", ")
 }
 
-/// What happens: faults, or a load.
+/// Returns the faults or the load of a case, in words.
 fn faults(setup: &Setup) -> Vec<String> {
     if let Some(load) = &setup.load {
         return vec![load_words::short(load)];
@@ -90,18 +88,9 @@ fn faults(setup: &Setup) -> Vec<String> {
 }
 
 fn or_none(words: &[String]) -> String {
-    match words.is_empty() {
-        true => "–".to_owned(),
-        false => words.join(", "),
+    if words.is_empty() {
+        "–".to_owned()
+    } else {
+        words.join(", ")
     }
-}
-
-fn once_each<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
-    let mut kept = Vec::new();
-    for one in all {
-        if !kept.contains(&one) {
-            kept.push(one);
-        }
-    }
-    kept
 }

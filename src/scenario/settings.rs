@@ -1,11 +1,10 @@
-use super::draft::FIELDS;
-use crate::yaml::{self, At, Node, Place, Report, Value, overlay, suggestion};
+use super::draft::CaseFields;
+use super::*;
+use crate::yaml::{Place, Value, overlay, suggestion};
 use std::fmt;
-use std::path::Path;
 use std::str::FromStr;
 
-/// What somebody wants differently this once, whatever file and case say:
-/// `lock.ttl=5s`.
+/// The overrides of one command, in the place of what file and case say: `lock.ttl=5s`.
 #[derive(Clone, Debug, Default)]
 pub struct Settings(pub Vec<Setting>);
 
@@ -24,8 +23,8 @@ impl FromStr for Setting {
             .split_once('=')
             .ok_or("write FIELD=VALUE, such as lock.ttl=5s")?;
         let path: Vec<String> = path.split('.').map(str::to_owned).collect();
-        if !FIELDS.contains(&path[0].as_str()) {
-            let hint = suggestion(&path[0], &FIELDS);
+        if !CaseFields::NAMES.contains(&path[0].as_str()) {
+            let hint = suggestion(&path[0], &CaseFields::NAMES);
             return Err(format!("no case has a field `{}`; {hint}", path[0]));
         }
         if path.iter().any(String::is_empty) {
@@ -47,8 +46,8 @@ impl fmt::Display for Setting {
 }
 
 impl Settings {
-    /// As something to lay over a case. The places in it are no lines of the
-    /// file: see [`Settings::announce`].
+    /// Returns them as one tree to lay over a case. The places in it are not lines of the file: see
+    /// [`Settings::announce`].
     pub(super) fn tree(&self) -> Node {
         let empty = Node {
             place: Place::default(),
@@ -62,7 +61,6 @@ impl Settings {
         })
     }
 
-    /// As they were given.
     pub fn words(&self) -> Vec<String> {
         self.0.iter().map(ToString::to_string).collect()
     }
@@ -75,7 +73,7 @@ impl Settings {
 }
 
 impl Setting {
-    /// The value below the names that lead to it.
+    /// Returns the value below the names that lead to it.
     fn tree(&self) -> Node {
         let place = Place::default();
         self.path

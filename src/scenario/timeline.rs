@@ -1,12 +1,10 @@
-//! What is due when an event comes. Pure: events in, due acts out; the
+//! The steps that are due when an event comes. This is pure: events go in, due steps come out; the
 //! caller owns the clock and carries them out.
 
-use super::{Entry, Repeat, Setup, Step, Trigger};
-use crate::model::{Fault, Name};
+use super::step::Refine;
+use super::*;
 use std::collections::HashMap;
-use std::time::Duration;
 
-/// Something to be done because an event came.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Due {
     pub after: Duration,
@@ -20,38 +18,11 @@ pub enum What {
     /// Carry out an entry of the timeline.
     Act {
         name: Option<String>,
-        /// As often as the entry repeats, one time after the other.
-        rounds: Vec<Vec<Act>>,
-        /// No round begins later than this after the event, and of a round that
-        /// has begun only what ends something.
+        /// The steps, as often as the entry repeats them, one time after the other.
+        rounds: Vec<Vec<DrawnStep>>,
+        /// No round begins later than this after the event. Of a round that has begun by then,
+        /// the steps that are complete in themselves are skipped; its faults are still ended.
         until: Option<Duration>,
-    },
-}
-
-/// A step of the timeline with nothing left to chance.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Act {
-    Inject {
-        fault: Fault,
-        lasting: Option<Duration>,
-    },
-    Resume {
-        node: Name,
-    },
-    Thaw {
-        node: Name,
-    },
-    Heal {
-        entry: String,
-    },
-    Wait {
-        how_long: Duration,
-    },
-    Await {
-        event: Trigger,
-    },
-    Together {
-        acts: Vec<Act>,
     },
 }
 
@@ -60,15 +31,15 @@ struct Armed {
     due: Option<Due>,
 }
 
-/// Every entry is armed from the start and fires once, when its event has come
-/// as often as it asks for.
+/// The timeline of a case. Every entry is armed from the start and fires once, when its event has
+/// come as often as the entry asks for.
 pub struct Timeline {
     armed: Vec<Armed>,
     seen: HashMap<(String, String), u32>,
 }
 
 impl Timeline {
-    /// Everything left to chance is drawn here, so one seed is one timeline.
+    /// Draws everything that is left to chance, so one seed is one timeline.
     pub fn new(setup: &Setup, seed: u64) -> Timeline {
         let mut random = fastrand::Rng::with_seed(seed);
         let starts = setup.workers.iter().filter_map(|worker| {
@@ -93,7 +64,7 @@ impl Timeline {
         }
     }
 
-    /// Takes note of one event and hands out what it sets off.
+    /// Counts one event and returns what it triggers.
     pub fn event(&mut self, source: &str, event: &str) -> Vec<Due> {
         let count = self
             .seen
@@ -113,7 +84,6 @@ impl Timeline {
             .collect()
     }
 
-    /// The events that somebody still waits for.
     pub fn awaited(&self) -> Vec<&Trigger> {
         self.armed
             .iter()
@@ -122,57 +92,27 @@ impl Timeline {
             .collect()
     }
 
-    /// Every fault that may be injected, as it was drawn.
+    /// Returns every fault that may be injected, as it was drawn.
     pub fn faults(&self) -> Vec<&Fault> {
         let dues = self.armed.iter().filter_map(|armed| armed.due.as_ref());
         let rounds = dues.flat_map(|due| match &due.what {
             What::Act { rounds, .. } => rounds.as_slice(),
             What::Start { .. } => &[],
         });
-        rounds.flatten().flat_map(Act::faults).collect()
+        rounds.flatten().flat_map(Step::faults).collect()
     }
 }
 
-impl Act {
-    /// Undoes something and begins nothing.
-    pub fn lets_go_on(&self) -> bool {
-        matches!(
-            self,
-            Act::Resume { .. } | Act::Thaw { .. } | Act::Heal { .. }
-        )
-    }
-
-    /// Whether nothing of it stays, and it undoes nothing.
-    pub fn is_complete_in_itself(&self) -> bool {
-        match self {
-            Act::Inject { lasting, .. } => lasting.is_some(),
-            Act::Wait { .. } | Act::Await { .. } => true,
-            Act::Together { acts } => acts.iter().all(Act::is_complete_in_itself),
-            Act::Resume { .. } | Act::Thaw { .. } | Act::Heal { .. } => false,
-        }
-    }
-
-    /// At least, beside what proofs take.
-    fn takes(&self) -> Duration {
-        match self {
-            Act::Inject { lasting, .. } => lasting.unwrap_or_default(),
-            Act::Wait { how_long } => *how_long,
-            Act::Together { acts } => acts.iter().map(Act::takes).max().unwrap_or_default(),
-            _ => Duration::ZERO,
-        }
-    }
-
-    fn faults(&self) -> Vec<&Fault> {
-        match self {
-            Act::Inject { fault, .. } => vec![fault],
-            Act::Together { acts } => acts.iter().flat_map(Act::faults).collect(),
-            _ => Vec::new(),
-        }
+/// Returns how long a step takes at least, without its proofs.
+fn takes(step: &DrawnStep) -> Duration {
+    if let Step::Together { steps } = step {
+        steps.iter().map(takes).max().unwrap_or_default()
+    } else {
+        step.length().copied().unwrap_or_default()
     }
 }
 
-/// A timeline is drawn before it begins, so what is repeated throughout has a
-/// bound.
+/// A timeline is drawn before it begins, so steps that are repeated throughout have a bound.
 const MOST_ROUNDS: u32 = 10_000;
 
 fn draw_entry(entry: &Entry, duration: Duration, random: &mut fastrand::Rng) -> Due {
@@ -184,11 +124,11 @@ fn draw_entry(entry: &Entry, duration: Duration, random: &mut fastrand::Rng) -> 
             None
         }
         Repeat::Throughout => {
-            // Proofs take time as well, so these are enough.
+            // Proofs take time as well, so these rounds are enough.
             let mut taken = after;
             while taken < duration && rounds.len() < MOST_ROUNDS as usize {
                 let round = draw_all(&entry.steps, random);
-                taken += round.iter().map(Act::takes).sum::<Duration>();
+                taken += round.iter().map(takes).sum::<Duration>();
                 rounds.push(round);
             }
             Some(duration)
@@ -204,29 +144,28 @@ fn draw_entry(entry: &Entry, duration: Duration, random: &mut fastrand::Rng) -> 
     }
 }
 
-fn draw_all(steps: &[Step], random: &mut fastrand::Rng) -> Vec<Act> {
-    steps.iter().map(|step| draw(step, random)).collect()
+/// Draws one of several faults, and a length between bounds.
+struct Draw<'a>(&'a mut fastrand::Rng);
+
+impl Refine<Vec<Fault>, End, Span> for Draw<'_> {
+    type Fault = Fault;
+    type End = End;
+    type Length = Duration;
+
+    fn fault(&mut self, choices: &Vec<Fault>) -> Option<Fault> {
+        choices.get(self.0.usize(..choices.len())).cloned()
+    }
+
+    fn end(&mut self, end: &End) -> Option<End> {
+        Some(end.clone())
+    }
+
+    fn length(&mut self, span: &Span) -> Duration {
+        span.draw(self.0)
+    }
 }
 
-fn draw(step: &Step, random: &mut fastrand::Rng) -> Act {
-    match step {
-        Step::Inject { choices, lasting } => Act::Inject {
-            fault: choices[random.usize(..choices.len())].clone(),
-            lasting: lasting.map(|span| span.draw(random)),
-        },
-        Step::Resume { node } => Act::Resume { node: node.clone() },
-        Step::Thaw { node } => Act::Thaw { node: node.clone() },
-        Step::Heal { entry } => Act::Heal {
-            entry: entry.clone(),
-        },
-        Step::Wait { span } => Act::Wait {
-            how_long: span.draw(random),
-        },
-        Step::Await { event } => Act::Await {
-            event: event.clone(),
-        },
-        Step::Together { steps } => Act::Together {
-            acts: draw_all(steps, random),
-        },
-    }
+fn draw_all(steps: &[PlannedStep], random: &mut fastrand::Rng) -> Vec<DrawnStep> {
+    // Every step has at least one fault to draw from.
+    Draw(random).steps(steps).unwrap_or_default()
 }

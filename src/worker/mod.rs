@@ -1,12 +1,11 @@
-//! The worker: acquire → read → work → write → release, told in events.
+//! The worker: acquires, reads, works, writes and releases, and reports each step as an event.
 //!
-//! It is pid 1 of its container and couples to the harness by nothing but its
-//! environment, its stdout and its stdin, so a worker in another language can
-//! take its place. A harness can make it wait at gates, so that a fault falls
-//! exactly where a scenario wants it.
+//! It is pid 1 of its container. It depends on the harness only through its environment, its
+//! stdout and its stdin, so a worker in another language can replace it. The harness can make
+//! it wait at gates, so that a fault comes exactly where a scenario wants it.
 //!
-//! Run it on a current-thread runtime: an injected pause blocks that one
-//! thread, and with it the watchdog, as a stopped world would.
+//! It must run on a current-thread runtime: an injected pause then blocks that one thread, and
+//! the watchdog with it, as a stopped world would.
 
 mod metrics_server;
 mod protocol;
@@ -16,12 +15,13 @@ mod task;
 pub use task::WorkerTask;
 
 use crate::clock::raw_monotonic_ns;
-use crate::dlock::{
+use crate::model::{EventKind, Gate};
+use crate::resource::{ClientError, ResourceClient};
+use crate::services;
+use fencing_lock::{
     self, LockBackend, LockClient, LockError, LockMetrics, LockSettings, MAX_KEY_BYTES,
     ReentrantLocks,
 };
-use crate::model::{EventKind, Gate};
-use crate::resource::{ClientError, ResourceClient};
 use metrics_server::serve_metrics;
 use prometheus_client::registry::Registry;
 use protocol::{Emitter, Gates, stdin_lines};
@@ -35,13 +35,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 use tokio::time::sleep;
 
-/// How a worker ended without an error of its own.
+/// The way in which a worker ended without an error of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerEnd {
-    /// All rounds are over; each may have failed and said so.
+    /// All rounds are over. Any of them may have failed and reported it.
     Done,
-    /// Its input ended or it was asked to terminate. What was under way is
-    /// dropped: a lease is released at best in the background, else by its TTL.
+    /// The input ended, or the worker was asked to terminate. Anything in progress is dropped:
+    /// a lease is released in the background at best, otherwise it expires.
     Stopped,
 }
 
@@ -67,7 +67,7 @@ pub enum WorkerError {
 }
 
 impl WorkerError {
-    /// What was asked for cannot be done: whoever asked has to ask differently.
+    /// Returns whether the request cannot be fulfilled, so that the user has to change it.
     pub fn is_usage(&self) -> bool {
         matches!(
             self,
@@ -79,9 +79,9 @@ impl WorkerError {
     }
 }
 
-/// The role: events to stdout, gates from stdin.
+/// Runs the worker role: writes events to stdout, reads gate orders from stdin.
 pub async fn run(task: WorkerTask) -> Result<WorkerEnd, WorkerError> {
-    // The kernel ignores SIGTERM for pid 1 unless somebody listens.
+    // The kernel ignores SIGTERM for pid 1 unless the process listens for it.
     let mut terminate = signal(SignalKind::terminate()).map_err(WorkerError::Signal)?;
     tokio::select! {
         end = run_with(task, stdin_lines(), io::stdout()) => end,
@@ -89,8 +89,8 @@ pub async fn run(task: WorkerTask) -> Result<WorkerEnd, WorkerError> {
     }
 }
 
-/// The same with the ends in the caller's hands: `lines` are what stdin would
-/// say, and its closing is the end of the input.
+/// Does the same as [`run`], but the caller supplies both ends: `lines` replaces stdin, and
+/// closing it is the end of the input.
 pub async fn run_with(
     task: WorkerTask,
     lines: mpsc::Receiver<String>,
@@ -112,8 +112,8 @@ pub async fn run_with(
         gates: &gates,
     };
     tokio::select! {
-        // The rounds come first, so that a last event is not lost to an input
-        // that ends at the same moment.
+        // The rounds come first, so that the last event is not lost when the input ends at the
+        // same moment.
         biased;
         result = play_all(&rounds) => {
             result.map(|()| WorkerEnd::Done).map_err(WorkerError::Output)
@@ -123,11 +123,11 @@ pub async fn run_with(
     }
 }
 
-/// For one request to the resource. A network that holds a write back for
-/// longer than any TTL must still find somebody who waits for the answer.
+/// The deadline of one request to the resource. The worker must still be waiting for the answer
+/// when a network delays a write for longer than any TTL.
 const RESOURCE_TIMEOUT: Duration = Duration::from_secs(30);
-/// Before the round after a failed one: a server that refuses connections
-/// would otherwise be asked as fast as it can refuse.
+/// The pause after a failed round. Without it, the worker would ask a server that refuses
+/// connections as fast as it can refuse.
 const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
 
 async fn play_all(rounds: &Rounds<'_>) -> io::Result<()> {
@@ -146,7 +146,7 @@ async fn play_all(rounds: &Rounds<'_>) -> io::Result<()> {
     emitter.emit(EventKind::Done { rounds: played })
 }
 
-/// Nothing is connected here: a server that is not there yet shows in the rounds.
+/// Makes the lock client without connecting: an absent server shows in the rounds.
 fn lock_client(task: &WorkerTask, metrics: LockMetrics) -> Result<LockClient, WorkerError> {
     if task.key.is_empty() || task.key.len() > MAX_KEY_BYTES {
         return Err(WorkerError::Key(task.key.len()));
@@ -165,14 +165,17 @@ fn lock_client(task: &WorkerTask, metrics: LockMetrics) -> Result<LockClient, Wo
 fn open(task: &WorkerTask) -> Result<Arc<dyn LockBackend>, WorkerError> {
     let lock = task.lock_options();
     #[cfg(debug_assertions)]
-    if let Some(mutant) = task.mutant {
-        if !mutant.is_in(&lock) {
-            let reason = format!("{mutant} changes nothing about this lock");
-            return Err(WorkerError::Conflict("mutant", reason));
-        }
-        return Ok(dlock::open_misbehaving(&lock, &task.endpoints, mutant)?);
+    if let Some(mutant) = task.mutant
+        && !services::changes(mutant, &lock)
+    {
+        let reason = format!("{mutant} changes nothing about this lock");
+        return Err(WorkerError::Conflict("mutant", reason));
     }
-    Ok(dlock::open(&lock, &task.endpoints)?)
+    #[cfg(debug_assertions)]
+    let defect = task.mutant;
+    #[cfg(not(debug_assertions))]
+    let defect = None;
+    Ok(services::open(&lock, &task.endpoints, defect)?)
 }
 
 /// Completes only when the page cannot be served.

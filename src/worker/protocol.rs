@@ -1,4 +1,3 @@
-use crate::bounded;
 use crate::clock::{own_clocks_ns, raw_monotonic_ns};
 use crate::model::{Event, EventKind, Gate};
 use serde::Deserialize;
@@ -7,10 +6,10 @@ use std::io::{self, Write};
 use std::sync::Mutex;
 use tokio::sync::{mpsc, watch};
 
-/// Says what the worker does: one JSON object a line, flushed.
+/// The writer of events, which report what the worker does: one JSON object per line, flushed.
 ///
-/// It writes and does not wait asynchronously, so a line is never torn by a
-/// cancelled round; a harness that does not read holds its worker up.
+/// It writes synchronously, so a cancelled round never tears a line. A harness that does not
+/// read blocks its worker.
 pub(super) struct Emitter {
     worker: String,
     out: Mutex<Box<dyn Write + Send>>,
@@ -26,7 +25,7 @@ impl Emitter {
 
     pub(super) fn emit(&self, kind: EventKind) -> io::Result<()> {
         let mut out = self.out.lock().expect("no writer panics in between");
-        // The time is taken under the lock, so that the lines are in its order.
+        // The time is read under the lock, so that the lines are in order of time.
         let event = Event {
             at_ns: raw_monotonic_ns(),
             worker: self.worker.clone(),
@@ -41,15 +40,15 @@ impl Emitter {
 
 /// The gates that a `go` has opened, each for one round.
 ///
-/// A `go` that comes before its gate is reached is kept.
+/// A `go` that arrives before the worker reaches the gate is kept.
 pub(super) struct Gates {
     stops_at: Vec<Gate>,
     opened: watch::Receiver<HashSet<(Gate, u32)>>,
 }
 
 impl Gates {
-    /// The gates, and the reader that opens them and answers questions: it has
-    /// to be polled beside the work, and completes when the input has ended.
+    /// Returns the gates, and the reader that opens them and answers questions. The reader must
+    /// be polled beside the work; it completes when the input has ended.
     pub(super) fn new(
         stops_at: &[Gate],
         lines: mpsc::Receiver<String>,
@@ -63,10 +62,9 @@ impl Gates {
         (gates, read_lines(lines, opener, emitter))
     }
 
-    /// Goes on when the gate is open; at once where the worker does not stop at it.
+    /// Waits until the gate is open; returns at once if the worker does not stop at it.
     ///
-    /// The wait is for the harness and has no deadline of its own: the end of
-    /// the input ends it.
+    /// The wait is for the harness and has no deadline of its own: the end of the input ends it.
     pub(super) async fn pass(&self, gate: Gate, round: u32, emitter: &Emitter) -> io::Result<()> {
         if !self.stops_at.contains(&gate) {
             return Ok(());
@@ -75,7 +73,7 @@ impl Gates {
         let mut opened = self.opened.clone();
         let go = opened.wait_for(|opened| opened.contains(&(gate, round)));
         if go.await.is_err() {
-            // The reader is gone: the input has ended, and the worker with it.
+            // The reader is gone: the input has ended, and so will the worker.
             std::future::pending::<()>().await;
         }
         Ok(())
@@ -96,7 +94,7 @@ async fn read_lines(
                 tell: Subject::Clock,
             }) => {
                 let (realtime_ns, monotonic_ns) = own_clocks_ns();
-                // An output that is gone shows in the next event of a round.
+                // If the output is gone, the next event of a round shows it.
                 let _ = emitter.emit(EventKind::Clock {
                     realtime_ns,
                     monotonic_ns,
@@ -107,7 +105,7 @@ async fn read_lines(
     }
 }
 
-/// What the harness can say on stdin.
+/// An order that the harness can send on stdin.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Order {
@@ -123,18 +121,18 @@ enum Subject {
     Clock,
 }
 
-/// No order is nearly as long; of a longer line only the beginning is looked at.
+/// The longest part of a line that is read. Every order is far shorter.
 const MAX_LINE_BYTES: usize = 4096;
 
-/// The lines of stdin, read by a thread of its own.
+/// Returns the lines of stdin, read by a separate thread.
 ///
-/// Tokio's stdin would keep the runtime from ending while a read is under
-/// way; this thread simply ends with the process.
+/// Tokio's stdin would keep the runtime from ending during a read; this thread simply ends with
+/// the process.
 pub(super) fn stdin_lines() -> mpsc::Receiver<String> {
     let (tx, rx) = mpsc::channel(64);
     std::thread::spawn(move || {
         let mut stdin = io::stdin().lock();
-        while let Ok(Some(line)) = bounded::cut_line(&mut stdin, MAX_LINE_BYTES) {
+        while let Ok(Some(line)) = bounded_io::cut_line(&mut stdin, MAX_LINE_BYTES) {
             let line = String::from_utf8_lossy(&line).trim().to_owned();
             if !line.is_empty() && tx.blocking_send(line).is_err() {
                 return;

@@ -1,14 +1,14 @@
 use super::WorkerTask;
 use super::protocol::{Emitter, Gates};
-use crate::dlock::{Hold, Lease, ReentrantLocks, Released, keep_renewed};
-use crate::model::{
-    BodyHash, EventKind, Fence, Gate, OnLost, ReleaseOutcome, ReleaseStyle, RowValue, Step,
-};
-use crate::resource::{ClientError, ResourceClient, WriteAnswer, WriteAttempt};
+use crate::model::{BodyHash, EventKind, Fence, Gate, ReleaseOutcome, RowValue, Step};
+use crate::resource::{ClientError, ResourceClient, WriteAnswer, WriteRequest};
+use crate::services;
+use crate::services::{OnLost, ReleaseStyle};
+use fencing_lock::{Hold, Lease, ReentrantLocks, Released, keep_renewed};
 use std::io;
 use tokio::time::{Instant, sleep};
 
-/// What every round of one worker needs.
+/// Everything that each round of one worker needs.
 pub(super) struct Rounds<'a> {
     pub(super) task: &'a WorkerTask,
     pub(super) locks: &'a ReentrantLocks,
@@ -17,17 +17,17 @@ pub(super) struct Rounds<'a> {
     pub(super) gates: &'a Gates,
 }
 
-/// What became of a round, for whoever plays the next one.
+/// The result of a round, for the code that plays the next one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Played {
     ToTheEnd,
-    /// Some step gave no usable answer.
+    /// A step got no usable answer.
     Failed,
 }
 
 impl Rounds<'_> {
-    /// Acquire, read, work, write, release. Only a broken output is an error:
-    /// everything else that can go wrong is an event.
+    /// Plays one round: acquire, read, work, write, release. Only a broken output is an error;
+    /// everything else that can go wrong is reported as an event.
     pub(super) async fn play(&self, round: u32) -> io::Result<Played> {
         let key = self.task.key.clone();
         self.emit(EventKind::Acquiring { round, key })?;
@@ -41,32 +41,32 @@ impl Rounds<'_> {
             key: self.task.key.clone(),
             token: Some(outer.fence()),
             owner: outer.owner().to_owned(),
-            valid_until_ns: Some(outer.valid_until_ns()),
+            valid_until_ns: Some(services::valid_until_ns(&outer)),
         })?;
         let played = self.hold(round, &outer).await?;
         self.release(round, outer).await?;
         Ok(played)
     }
 
-    /// Everything under the lock, with the watchdog beside it where one is wanted.
+    /// Does everything under the lock, with the watchdog beside it if the task renews.
     async fn hold(&self, round: u32, outer: &Hold) -> io::Result<Played> {
         let watchdog = async {
             if self.task.renew {
                 keep_renewed(outer, || self.renewed(round, outer)).await;
             }
-            // What a lost lease means is decided where the round looks at it.
+            // The watchdog does not act on a lost lease: the round checks for it and decides.
             std::future::pending::<()>().await
         };
         tokio::select! {
-            // The round comes first: when a frozen worker wakes up at its gate,
-            // the write leaves before the watchdog notices anything.
+            // The round comes first: when a frozen worker wakes up at its gate, it sends the
+            // write before the watchdog notices anything.
             biased;
             result = self.in_and_out(round, outer) => result,
             () = watchdog => unreachable!("a watchdog never completes"),
         }
     }
 
-    /// Into the innermost of the nested holds, and out to the outermost.
+    /// Enters the nested holds down to the innermost, does the work there, and leaves them again.
     async fn in_and_out(&self, round: u32, outer: &Hold) -> io::Result<Played> {
         self.pass(Gate::AfterAcquire, round).await?;
         let inner = self.reenter(round, outer)?;
@@ -76,8 +76,8 @@ impl Rounds<'_> {
         Ok(played)
     }
 
-    /// A lease that is lost is not entered again; it is told of where the
-    /// round looks at it.
+    /// Enters the lock again up to the wanted depth. It stops at a lost lease without an event;
+    /// the round reports the loss when it checks the lease.
     fn reenter(&self, round: u32, outer: &Hold) -> io::Result<Vec<Hold>> {
         let mut inner = Vec::new();
         while inner.len() + 1 < self.task.nested
@@ -119,8 +119,8 @@ impl Rounds<'_> {
         };
         self.work(lease).await;
         if !self.task.pause.is_zero() {
-            // Blocks the one thread that everything runs on, watchdog and all,
-            // as a garbage collector would.
+            // This blocks the one thread that everything runs on, including the watchdog, as a
+            // garbage collector would.
             std::thread::sleep(self.task.pause);
         }
         if let Some(reason) = lease.lost_reason() {
@@ -134,8 +134,8 @@ impl Rounds<'_> {
                 return Ok(Played::ToTheEnd);
             }
         }
-        // Nothing looks at the lease from here to the send: whatever happens at
-        // this gate happens after the last check, which is the point of it.
+        // Nothing checks the lease between here and the send, so whatever happens at this gate
+        // happens after the last check. That is the purpose of the gate.
         self.pass(Gate::BeforeWrite, round).await?;
         self.write(round, lease, basis).await
     }
@@ -158,7 +158,7 @@ impl Rounds<'_> {
             return Ok(Basis::default());
         }
         let stored = self.resource.get(&self.task.key).await?;
-        // Positions begin at 1, so 0 says: there was nothing yet.
+        // Positions begin at 1, so 0 means that there was no value yet.
         Ok(stored.map_or(
             Basis {
                 count: 0,
@@ -187,7 +187,7 @@ impl Rounds<'_> {
             owner: owner.clone(),
             body: Some(BodyHash::of(body.as_bytes())),
         })?;
-        let attempt = WriteAttempt {
+        let attempt = WriteRequest {
             key: key.clone(),
             token: (self.task.fence == Fence::On).then_some(token),
             token_seq: 0,
@@ -226,7 +226,7 @@ impl Rounds<'_> {
             token,
         })?;
         let outcome = match self.task.release {
-            ReleaseStyle::CompareAndDelete => lease.release().await,
+            ReleaseStyle::CompareAndDelete => services::outcome(lease.release().await),
             ReleaseStyle::UnsafeGetThenDel => self.release_unsafely(round, lease).await?,
         };
         self.emit(EventKind::Released {
@@ -241,17 +241,17 @@ impl Rounds<'_> {
         let mut passed = Ok(());
         let between = async { passed = self.pass(Gate::BetweenGetAndDel, round).await };
         let outcome = lease.release_unsafe_get_then_del(Box::pin(between)).await;
-        passed.map(|()| outcome)
+        passed.map(|()| services::outcome(outcome))
     }
 
     fn renewed(&self, round: u32, lease: &Lease) {
-        // An output that broke here is still broken at the round's next event,
-        // and that one ends the worker.
+        // If the output broke here, it is still broken at the round's next event, and that ends
+        // the worker.
         let _ = self.emit(EventKind::Renewed {
             round,
             key: self.task.key.clone(),
             token: Some(lease.fence()),
-            valid_until_ns: Some(lease.valid_until_ns()),
+            valid_until_ns: Some(services::valid_until_ns(lease)),
         });
     }
 
@@ -278,16 +278,16 @@ impl Rounds<'_> {
     }
 }
 
-/// What a write goes on from.
+/// The value that a write is based on.
 #[derive(Default)]
 struct Basis {
     count: u64,
-    /// The position of what was read; None where nothing was.
+    /// The position of the value that was read; None if nothing was read.
     position: Option<u64>,
 }
 
-/// How often the value was written before, as the value itself says. Whoever
-/// starts from a value that is none of ours starts from 0.
+/// Returns how often the value was written before, according to the value itself. A value that
+/// no worker of ours wrote counts as 0.
 fn count(value: &RowValue) -> u64 {
     serde_json::from_slice::<serde_json::Value>(value.as_bytes())
         .ok()

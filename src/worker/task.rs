@@ -1,10 +1,9 @@
-#[cfg(debug_assertions)]
-use crate::dlock::Mutant;
-use crate::model::{
-    Backend, Fence, FenceFloor, Gate, LockOptions, OnLost, ReleaseStyle, WaitPolicy, parse_duration,
-};
+use crate::model::{Fence, FenceFloor, Gate, WaitPolicy, parse_duration};
+use crate::services::{Backend, LockOptions, OnLost, ReleaseStyle};
 use clap::Args;
 use clap::builder::FalseyValueParser;
+#[cfg(debug_assertions)]
+use fencing_lock::Mutant;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -35,7 +34,7 @@ pub struct WorkerTask {
     #[arg(long, env = "FENCEPOST_RELEASE", default_value_t)]
     pub release: ReleaseStyle,
 
-    /// What a token is at least, on one Redis, so that tokens grow after the counter was lost
+    /// Lower bound of tokens, on one Redis, so that tokens grow after the counter was lost
     #[arg(long, env = "FENCEPOST_FENCE_FLOOR", default_value_t)]
     pub fence_floor: FenceFloor,
 
@@ -58,8 +57,8 @@ pub struct WorkerTask {
 
     /// Where to stop and wait for a go on stdin: start, after_acquire, before_write, before_leave,
     /// before_release, between_get_and_del
-    // The full path keeps clap from splitting the list itself: that way an
-    // empty variable is an empty list and not one gate without a name.
+    // The full path keeps clap from splitting the list itself, so that an empty variable is an
+    // empty list and not one gate without a name.
     #[arg(long, env = "FENCEPOST_GATES", default_value = "", value_parser = gates)]
     pub gates: std::vec::Vec<Gate>,
 
@@ -67,7 +66,7 @@ pub struct WorkerTask {
     #[arg(long, env = "FENCEPOST_ROUNDS")]
     pub rounds: Option<u32>,
 
-    /// For how long to begin new rounds, from the start on; the last one is played to its end.
+    /// For how long to begin new rounds, from the start on; the last one is finished.
     /// Together with --rounds, whichever comes first ends it (0ms: rounds alone)
     #[arg(long = "for", env = "FENCEPOST_FOR_MS", default_value = "0ms", value_parser = duration)]
     pub lasting: Duration,
@@ -104,7 +103,7 @@ pub struct WorkerTask {
     #[arg(long, env = "FENCEPOST_READS", default_value_t = true, action = clap::ArgAction::Set)]
     pub reads: bool,
 
-    /// Of everything random, such as the waits between two tries
+    /// Seed of everything random, such as the waits between two tries
     #[arg(long, env = "FENCEPOST_SEED", default_value_t = 1)]
     pub seed: u64,
 
@@ -136,10 +135,11 @@ impl WorkerTask {
     }
 }
 
-/// Longer than any run, and short enough that adding it to a clock cannot overflow.
+/// The longest accepted duration: longer than any run, and short enough that adding it to a
+/// clock cannot overflow.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A number without a unit is milliseconds, as the names of the variables say.
+/// Parses a duration. A number without a unit is milliseconds, as the names of the variables say.
 fn duration(text: &str) -> Result<Duration, String> {
     let bare = text.parse().ok().map(Duration::from_millis);
     match bare.or_else(|| parse_duration(text)) {
@@ -159,9 +159,9 @@ fn gates(text: &str) -> Result<Vec<Gate>, String> {
     names
         .filter(|name| !name.is_empty())
         .map(|name| {
-            Gate::parse(name).ok_or_else(|| {
-                let known = Gate::ALL.map(Gate::name).join(", ");
-                format!("there is no gate {name:?}; there are {known}")
+            name.parse().map_err(|_| {
+                let known: Vec<&str> = Gate::ALL.iter().map(|gate| gate.name()).collect();
+                format!("there is no gate {name:?}; there are {}", known.join(", "))
             })
         })
         .collect()

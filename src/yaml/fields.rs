@@ -1,7 +1,7 @@
 use super::{At, Node, Place, Report};
 
-/// The fields of one mapping, taken one by one. What nobody asked for is an
-/// unknown key, and the names that were asked for are what it is compared with.
+/// The fields of one mapping, taken one by one. A key that was not asked for is unknown, and its
+/// hint is the nearest of the names that were asked for.
 pub struct Fields<'a> {
     what: &'a str,
     place: Place,
@@ -10,7 +10,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// `what` names the mapping in complaints: "a worker", "the scenario".
+    /// Reads a mapping; `what` names it in complaints: "a worker", "the scenario".
     pub fn of(node: &'a Node, what: &'a str, report: &mut Report) -> Option<Fields<'a>> {
         Some(Fields {
             what,
@@ -26,7 +26,15 @@ impl<'a> Fields<'a> {
         entry.map(|(_, node)| node)
     }
 
-    /// Where the name of a field stands, if it is there.
+    /// Marks fields as known that are read elsewhere.
+    pub fn know(&mut self, names: &[&'static str]) {
+        self.asked.extend(names);
+    }
+
+    pub fn place(&self) -> Place {
+        self.place
+    }
+
     pub fn place_of(&self, name: &str) -> Option<Place> {
         let entry = self.entries.iter().find(|(key, _)| key.value == name);
         entry.map(|(key, _)| key.place)
@@ -36,7 +44,8 @@ impl<'a> Fields<'a> {
         self.required_at(name, self.place, report)
     }
 
-    /// As [`Fields::required`], where `place` is what has to have it.
+    /// Does the same as [`Fields::required`], and complains at `place`, which has to have the
+    /// field.
     pub fn required_at(
         &mut self,
         name: &'static str,
@@ -50,8 +59,8 @@ impl<'a> Fields<'a> {
         node
     }
 
-    /// The optional field `name`, converted by `read`; a missing one is `None`,
-    /// and so is one that `read` complained about.
+    /// Returns the optional field `name`, converted by `read`; None if it is missing, or if `read`
+    /// complained about it.
     pub fn read<T>(
         &mut self,
         name: &'static str,

@@ -1,14 +1,15 @@
-//! YAML that remembers where everything stood.
+//! YAML that remembers the place of every value.
 //!
-//! Scenarios and compose files are written by hand, so every complaint about
-//! them names file, line and column, and all complaints come at once. That
-//! needs a tree with positions; the serde way stops at the first error.
+//! Scenarios and Compose files are written by hand, so every complaint about them names file, line
+//! and column, and all complaints come at once. That needs a tree with positions; serde stops at
+//! the first error.
 
 mod fields;
 mod nearest;
 mod overlay;
 mod parse;
 mod report;
+pub mod values;
 
 pub use fields::Fields;
 pub use nearest::suggestion;
@@ -24,8 +25,8 @@ pub struct Place {
 }
 
 impl Place {
-    /// Of something that was laid over the file from outside: the `nth` part of
-    /// the thing with this number, counted from one. See [`Report::name_outside`].
+    /// Returns the place of something that was laid over the file from outside: the `nth` part of
+    /// the override with this number, counted from one. See [`Report::name_outside`].
     fn outside(number: usize, nth: usize) -> Place {
         Place {
             line: 0,
@@ -33,13 +34,13 @@ impl Place {
         }
     }
 
-    /// The number of what was laid over the file, where it is not in the file.
+    /// Returns the number of the override, if the place is not in the file.
     fn number_outside(self) -> Option<usize> {
         (self.line == 0).then_some(self.column / PARTS)
     }
 }
 
-/// More parts than anybody lays over a file in one thing.
+/// More parts than any override of a file has.
 const PARTS: usize = 1 << 20;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +51,7 @@ pub struct Node {
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
-    /// Every scalar as its text; what it means is up to the reader of that field.
+    /// A scalar as its text; the reader of the field decides what it means.
     Scalar(String),
     List(Vec<Node>),
     Map(Vec<(At<String>, Node)>),
@@ -64,11 +65,12 @@ pub struct At<T> {
 }
 
 impl<T> At<T> {
+    pub fn new(place: Place, value: T) -> At<T> {
+        At { place, value }
+    }
+
     pub fn map<U>(self, convert: impl FnOnce(T) -> U) -> At<U> {
-        At {
-            place: self.place,
-            value: convert(self.value),
-        }
+        At::new(self.place, convert(self.value))
     }
 }
 
@@ -81,8 +83,7 @@ impl Node {
         }
     }
 
-    /// Gives it and everything in it a place outside of the file, each part its
-    /// own.
+    /// Gives the node and everything in it a place outside of the file, each part its own.
     pub fn move_outside(&mut self, number: usize) {
         self.move_parts(number, &mut 0);
     }
@@ -105,49 +106,42 @@ impl Node {
         }
     }
 
-    /// The text of a scalar; anything else is reported as `expected`.
+    /// Returns the text of a scalar; anything else is reported as not `expected`.
     pub fn text(&self, expected: &str, report: &mut Report) -> Option<At<String>> {
         match &self.value {
-            Value::Scalar(text) => Some(At {
-                place: self.place,
-                value: text.clone(),
-            }),
-            _ => {
-                report.add(
-                    self.place,
-                    format!("expected {expected}, found {}", self.what()),
-                );
-                None
-            }
+            Value::Scalar(text) => Some(At::new(self.place, text.clone())),
+            _ => self.refuse(expected, report),
         }
     }
 
-    /// The entries of a list; anything else is reported.
+    /// Returns the entries of a list, or the node itself.
+    pub fn one_or_more(&self) -> &[Node] {
+        match &self.value {
+            Value::List(items) => items,
+            Value::Scalar(_) | Value::Map(_) => std::slice::from_ref(self),
+        }
+    }
+
+    /// Returns the entries of a list; anything else is reported.
     pub fn list(&self, expected: &str, report: &mut Report) -> Option<&[Node]> {
         match &self.value {
             Value::List(items) => Some(items),
-            _ => {
-                report.add(
-                    self.place,
-                    format!("expected a list of {expected}, found {}", self.what()),
-                );
-                None
-            }
+            _ => self.refuse(&format!("a list of {expected}"), report),
         }
     }
 
-    /// The entries of a mapping; anything else is reported.
+    /// Returns the entries of a mapping; anything else is reported.
     pub fn map(&self, expected: &str, report: &mut Report) -> Option<&[(At<String>, Node)]> {
         match &self.value {
             Value::Map(entries) => Some(entries),
-            _ => {
-                report.add(
-                    self.place,
-                    format!("expected {expected} (a mapping), found {}", self.what()),
-                );
-                None
-            }
+            _ => self.refuse(&format!("{expected} (a mapping)"), report),
         }
+    }
+
+    fn refuse<T>(&self, expected: &str, report: &mut Report) -> Option<T> {
+        let found = self.what();
+        report.add(self.place, format!("expected {expected}, found {found}"));
+        None
     }
 }
 

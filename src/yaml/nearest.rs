@@ -1,4 +1,7 @@
-/// What to say about a name that is not known: the nearest right one, else all.
+/// The number of edits (insert, delete, replace, swap of neighbours) from one word to the other.
+use strsim::osa_distance as distance;
+
+/// Returns the hint for an unknown name: the nearest known one, else all of them.
 pub fn suggestion(got: &str, known: &[&str]) -> String {
     match nearest(got, known) {
         Some(name) => format!("did you mean `{name}`?"),
@@ -7,12 +10,12 @@ pub fn suggestion(got: &str, known: &[&str]) -> String {
     }
 }
 
-/// Nobody mistypes a longer name.
+/// Longer names are not compared.
 const LONGEST: usize = 64;
 
-/// The known name that was most likely meant, if any is near enough.
+/// Returns the known name that was most likely meant, if any is near enough.
 fn nearest<'a>(got: &str, known: &[&'a str]) -> Option<&'a str> {
-    // Fewer edits than letters: every one-letter name is one edit from every other.
+    // Fewer edits than letters, because every one-letter name is one edit from every other.
     let length = got.chars().count();
     if length > LONGEST {
         return None;
@@ -25,28 +28,6 @@ fn nearest<'a>(got: &str, known: &[&'a str]) -> Option<&'a str> {
         .filter(|(distance, _)| *distance <= allowed)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
-}
-
-/// Edits (insert, delete, replace, swap of neighbours) from one word to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
-    let mut table = vec![vec![0; b.len() + 1]; a.len() + 1];
-    for i in 0..=a.len() {
-        for j in 0..=b.len() {
-            table[i][j] = if i == 0 || j == 0 {
-                i + j
-            } else {
-                let replaced = table[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
-                let mut best = replaced.min(table[i - 1][j] + 1).min(table[i][j - 1] + 1);
-                let swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-                if swapped {
-                    best = best.min(table[i - 2][j - 2] + 1);
-                }
-                best
-            };
-        }
-    }
-    table[a.len()][b.len()]
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use super::{Node, Value};
 
-/// `over` laid over `base`: mappings are merged key by key, anything else is
-/// replaced. Every value keeps the place that it was written at.
+/// Lays `over` over `base`: mappings are merged key by key, anything else is replaced. Every value
+/// keeps the place that it was written at.
 pub fn overlay(base: &Node, over: &Node) -> Node {
     let (Value::Map(below), Value::Map(above)) = (&base.value, &over.value) else {
         return over.clone();
@@ -32,7 +32,7 @@ mod tests {
         parse(Path::new("x.yml"), text).unwrap()
     }
 
-    /// Without places, to be compared.
+    /// Returns a node without places, for comparison.
     fn shape(node: &Node) -> String {
         match &node.value {
             Value::Scalar(text) => text.clone(),

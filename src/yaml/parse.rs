@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::path::Path;
 
-/// How deep mappings and lists may nest: far more than anybody writes by hand.
+/// The depth to which mappings and lists may nest: far more than anybody writes by hand.
 const MAX_DEPTH: usize = 32;
 
-/// How many entries one mapping or list may have, and how many values a file: checks
-/// compare what a file says with what else it says, so they need a bound.
+/// The limits of entries in one mapping or list, and of values in a file: checks compare the parts
+/// of a file with each other, so they need a bound.
 const MOST_ENTRIES: usize = 1_000;
 const MOST_VALUES: usize = 20_000;
 
-/// Reads one document. Anchors, aliases and tags are refused: a scenario is
-/// meant to be read aloud from top to bottom.
+/// Reads one document. Anchors, aliases and tags are refused, because a scenario is meant to be
+/// read from top to bottom.
 pub fn parse(file: &Path, text: &str) -> Result<Node, InvalidFile> {
     let mut report = Report::new(file);
     let mut reader = Reader {
@@ -166,12 +166,11 @@ impl<'a> Reader<'a> {
 }
 
 fn check_count(count: usize, what: &str, span: &Span) -> Result<(), ScanError> {
-    match count < MOST_ENTRIES {
-        true => Ok(()),
-        false => {
-            let why = format!("this {what} has more than {MOST_ENTRIES} entries");
-            Err(ScanError::new(span.start, why))
-        }
+    if count < MOST_ENTRIES {
+        Ok(())
+    } else {
+        let why = format!("this {what} has more than {MOST_ENTRIES} entries");
+        Err(ScanError::new(span.start, why))
     }
 }
 

@@ -3,29 +3,27 @@ use serde::Serialize;
 use std::fmt;
 use std::path::Path;
 
-/// For so many complaints the nearest right name is looked for.
+/// The number of complaints for which the nearest right name is looked for.
 const MOST_HINTS: usize = 200;
 
-/// Collects complaints about one file, so that all can be said at once.
+/// Collects complaints about one file, so that all are reported at once.
 #[derive(Debug)]
 pub struct Report {
     file: String,
-    /// What was laid over the file from outside.
+    /// The names of the overrides that were laid over the file.
     outside: Vec<String>,
     complaints: Vec<(Place, String)>,
 }
 
-/// A file with something wrong in it: all that is.
 #[derive(Debug, thiserror::Error)]
 pub struct InvalidFile {
     pub complaints: Vec<Complaint>,
 }
 
-/// One thing that is wrong, and where.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Complaint {
     pub file: String,
-    /// Both are absent for what was laid over the file from outside.
+    /// Line and column are absent for an override, which is not in the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +32,6 @@ pub struct Complaint {
 }
 
 impl InvalidFile {
-    /// A line for each complaint.
     pub fn lines(&self) -> Vec<String> {
         self.complaints.iter().map(Complaint::to_string).collect()
     }
@@ -49,7 +46,7 @@ impl Report {
         }
     }
 
-    /// How complaints call what was moved outside (see [`Node::move_outside`]).
+    /// Sets the names that complaints use for overrides (see [`Node::move_outside`]).
     ///
     /// [`Node::move_outside`]: super::Node::move_outside
     pub fn name_outside(&mut self, names: Vec<String>) {
@@ -60,7 +57,7 @@ impl Report {
         self.complaints.push((place, message.into()));
     }
 
-    /// A name that is not one of `known`, with the nearest right one.
+    /// Complains about a name that is not one of `known`, with the nearest right one.
     pub fn unknown<'a>(
         &mut self,
         place: Place,
@@ -76,18 +73,18 @@ impl Report {
         self.add(place, message);
     }
 
-    /// How many complaints there are so far; more after a read mean that not
-    /// everything of it could be read.
+    /// Returns the number of complaints so far; if a read adds to them, not everything of it could
+    /// be read.
     pub fn complaints(&self) -> usize {
         self.complaints.len()
     }
 
-    /// `value` where nothing was wrong, else everything that was, in file order.
+    /// Returns `value` if nothing was wrong, else all complaints in file order.
     pub fn finish<T>(mut self, value: Option<T>) -> Result<T, InvalidFile> {
         if let (Some(value), true) = (value, self.complaints.is_empty()) {
             return Ok(value);
         }
-        // What several cases share is read once for each of them.
+        // The parts that several cases share are read once for each case.
         self.complaints.sort();
         self.complaints.dedup();
         let complaints = self.complaints.iter();
@@ -117,13 +114,8 @@ impl Report {
 
 impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Complaint {
-            file,
-            line,
-            column,
-            message,
-        } = self;
-        match (line, column) {
+        let (file, message) = (&self.file, &self.message);
+        match (self.line, self.column) {
             (Some(line), Some(column)) => write!(f, "{file}:{line}:{column}: {message}"),
             _ => write!(f, "{file}: {message}"),
         }

@@ -24,7 +24,7 @@ cases:
 
 #[test]
 fn every_word_of_the_lock_reaches_the_workers() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let home = Home::new();
     home.write(&format!("scenarios/{NAME}.yml"), SCENARIO);
     let results = fresh_folder(NAME);

@@ -57,10 +57,10 @@ fn what_is_not_as_expected_is_refused_unless_somebody_insists() {
     results.run(SCENARIO, &of("mutant"));
     bless(&results, &[]).expect_code(1).expect_said(&[
         "error: nothing was blessed:",
-        "it is not as expected; --even-so takes it",
+        "it is not as expected; --force takes it",
     ]);
     assert_eq!(baseline(&results), None);
-    bless(&results, &["--even-so"]).expect_code(0);
+    bless(&results, &["--force"]).expect_code(0);
     assert_eq!(baseline(&results), Some(of("mutant")));
     let good = results.write("good/result.json", of("good").to_string());
     let said = "replaced: a verdict changed (fenced not as expected -> as expected)";
@@ -96,16 +96,16 @@ fn what_nobody_ran_whole_and_plain_is_refused_and_all_of_it_is_told() {
     let all = [&partial, &set, &older, &stranger, &escape, &torn].map(String::as_str);
     bless(&results, &all).expect_code(2).expect_said(&[
         "partial.json: it is partial, without fenced: run it whole",
-        "set.json: it ran with lock.ttl=5s; --even-so takes it",
-        "older.json: its scenario has been changed since; --even-so takes it",
+        "set.json: it ran with lock.ttl=5s; --force takes it",
+        "older.json: its scenario has been changed since; --force takes it",
         "stranger.json: it is of no scenario here",
         "escape.json: it has schema version 1, but not what belongs to it: \"../../escape\" is not a name",
         "torn.json: it ends in the middle",
     ]);
-    bless(&results, &[&partial, "--even-so"]).expect_code(2);
+    bless(&results, &[&partial, "--force"]).expect_code(2);
     assert_eq!(baseline(&results), None);
-    bless(&results, &[&set, "--even-so"]).expect_code(0);
-    bless(&results, &[&set, &older, "--even-so"])
+    bless(&results, &[&set, "--force"]).expect_code(0);
+    bless(&results, &[&set, &older, "--force"])
         .expect_code(64)
         .expect_said(&["there are several runs of pause-gt-ttl"]);
 }
@@ -131,6 +131,7 @@ fn where_one_cannot_be_written_none_is_blessed() {
     let other = results.write("other.json", other.to_string());
     // No folder can be made where a file is.
     results.write(&format!("baseline/{OTHER}"), "");
+    // The old spelling, which may be in scripts.
     bless(&results, &[&good, &other, "--even-so"])
         .expect_code(70)
         .expect_said(&["cannot write "]);

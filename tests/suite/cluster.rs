@@ -17,8 +17,6 @@ use std::time::Duration;
 
 /// Debian with a shell and Redis.
 const IMAGE: &str = "fencepost/redis:7.0";
-/// Whoever has not answered by then will not.
-const SHORT: Duration = Duration::from_millis(500);
 const LONG: Duration = Duration::from_secs(10);
 
 /// A node that runs a script.

@@ -154,7 +154,7 @@ fn what_is_no_format_is_wrong_usage() {
 
 #[test]
 fn a_run_is_one_document_and_its_progress_is_elsewhere() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let results = fresh_folder("run-as-json");
     let folder = results.to_str().expect("a plain path");
     let run = ["run", SCENARIO, "--case", "fenced", "--repeat", "2"];

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn ctrl_c_while_containers_start_removes_them() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let events = Events::watch();
     let (run, folder) = run("ctrl-c-start", &["--case", "fenced"]);
     events.await_container("create", run.pid);
@@ -21,7 +21,7 @@ fn ctrl_c_while_containers_start_removes_them() {
 
 #[test]
 fn ctrl_c_while_a_worker_is_frozen_heals_it_and_keeps_the_evidence() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let (run, folder) = run("ctrl-c-scenario", &["--jobs", "1"]);
     await_pause(&folder, "unfenced");
     run.signal(Signal::SIGINT);
@@ -52,7 +52,7 @@ fn ctrl_c_while_a_worker_is_frozen_heals_it_and_keeps_the_evidence() {
 
 #[test]
 fn ctrl_c_while_the_last_case_is_removed_lets_the_removal_end() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let events = Events::watch();
     let (run, folder) = run("ctrl-c-clean", &["--case", "fenced"]);
     events.await_container("destroy", run.pid);
@@ -64,7 +64,7 @@ fn ctrl_c_while_the_last_case_is_removed_lets_the_removal_end() {
 
 #[test]
 fn sigterm_and_a_closed_terminal_are_answered_like_ctrl_c() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     for signal in [Signal::SIGTERM, Signal::SIGHUP] {
         let (run, folder) = run(signal.as_str(), &["--case", "fenced"]);
         await_pause(&folder, "fenced");
@@ -76,7 +76,7 @@ fn sigterm_and_a_closed_terminal_are_answered_like_ctrl_c() {
 
 #[test]
 fn a_second_ctrl_c_ends_at_once_and_clean_removes_the_rest() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let (run, folder) = run("ctrl-c-twice", &["--case", "fenced"]);
     await_pause(&folder, "fenced");
     run.signal(Signal::SIGINT);
@@ -86,7 +86,7 @@ fn a_second_ctrl_c_ends_at_once_and_clean_removes_the_rest() {
     let ended = run.wait().expect_code(130);
     assert!(asked_at.elapsed() < Duration::from_secs(5));
     let ended = ended.expect_said(&["`fencepost clean` removes what is left"]);
-    fencepost(&["clean"]).expect_code(0);
+    fencepost(&["clean"]).expect_cleaned();
     assert_eq!(owned_by(ended.pid), [""; 0]);
 }
 

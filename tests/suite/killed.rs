@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 
 #[test]
 fn the_next_run_removes_what_a_killed_one_left() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_alone();
     let (dead, left) = killed_run("killed-then-run");
     let others = Others::new("run");
     let results = fresh_folder("after-killed");
@@ -25,10 +25,10 @@ fn the_next_run_removes_what_a_killed_one_left() {
 
 #[test]
 fn clean_removes_what_a_killed_run_left() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_alone();
     let (dead, left) = killed_run("killed-then-clean");
     let others = Others::new("clean");
-    let clean = fencepost(&["clean"]).expect_code(0);
+    let clean = fencepost(&["clean"]).expect_cleaned();
     for name in &left {
         assert!(
             clean.stdout.contains(&format!("removed {name}\n")),
@@ -41,7 +41,7 @@ fn clean_removes_what_a_killed_run_left() {
 
 #[test]
 fn clean_and_sweep_leave_a_run_that_lives_alone() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let results = fresh_folder("alive");
     let folder = results.to_str().expect("a plain path");
     let run = ["run", SCENARIO, "--case", "fenced", "--results", folder];
@@ -50,7 +50,7 @@ fn clean_and_sweep_leave_a_run_that_lives_alone() {
     let faults = results.join(SCENARIO).join("latest/fenced/faults.jsonl");
     await_row(&faults, |row| row["stage"] == "observed");
     let before = owned_by(alive.pid);
-    fencepost(&["clean"]).expect_code(0);
+    fencepost(&["clean"]).expect_cleaned();
     assert_eq!(owned_by(alive.pid), before);
     alive.signal(Signal::SIGINT);
     let ended = alive.wait().expect_code(130);
@@ -59,7 +59,7 @@ fn clean_and_sweep_leave_a_run_that_lives_alone() {
 
 #[test]
 fn what_was_kept_on_purpose_stays_until_clean() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_alone();
     let results = fresh_folder("kept");
     let folder = results.to_str().expect("a plain path");
     let run = ["run", SCENARIO, "--case", "fenced", "--results", folder];
@@ -70,9 +70,9 @@ fn what_was_kept_on_purpose_stays_until_clean() {
     let nowhere = ["run", SCENARIO, "--results", "/dev/null/x"];
     fencepost(&nowhere).expect_code(70);
     assert_eq!(owned_by(kept.pid).len(), 7);
-    fencepost(&["clean"]).expect_code(0);
+    fencepost(&["clean"]).expect_cleaned();
     assert_eq!(owned_by(kept.pid), [""; 0]);
-    fencepost(&["clean"]).expect_code(0);
+    fencepost(&["clean"]).expect_cleaned();
 }
 
 /// Kills a run while its worker is frozen; returns its id and what it left.

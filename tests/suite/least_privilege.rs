@@ -10,7 +10,7 @@ const ROOT: &str = "0:0";
 
 #[test]
 fn the_containers_of_a_run_have_the_least_rights_and_take_their_data_along() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let results = fresh_folder("least-privilege");
     let folder = results.to_str().expect("a plain path");
     let run = ["run", SCENARIO, "--case", "fenced", "--results", folder];
@@ -39,7 +39,7 @@ fn the_containers_of_a_run_have_the_least_rights_and_take_their_data_along() {
     assert_eq!(seen, nodes);
     assert!(!volumes.is_empty(), "the resource keeps its log");
 
-    fencepost(&["clean"]).expect_code(0);
+    fencepost(&["clean"]).expect_cleaned();
     for volume in volumes {
         let left = docker(&["volume", "inspect", &volume]);
         assert!(!left.status.success(), "{volume} is left");
@@ -49,9 +49,7 @@ fn the_containers_of_a_run_have_the_least_rights_and_take_their_data_along() {
 /// Each kind, beside a server of ours.
 #[tokio::test]
 async fn helpers_have_their_one_capability_alone() {
-    let Some(cluster) = own_cluster("least").await else {
-        return;
-    };
+    let cluster = own_cluster("least").await;
     let topology = Topology::load(&project().join("compose/redis.yml")).unwrap();
     let redis: NodeSpec = topology.services["redis"].node(&named("redis"));
     let image = redis.image.clone();

@@ -1,5 +1,8 @@
-//! Every scenario that is shipped, once, as `fencepost run --all` runs them;
-//! and the page that says what they are.
+//! Every scenario that is shipped, the defects that they catch, and the page that
+//! says what they are.
+
+mod defects;
+mod scenarios;
 
 use crate::support::*;
 use fencepost::model::Expectations;
@@ -10,166 +13,39 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// The issue of all of them is at most ten minutes; a busy machine gets more.
-const ALL_OF_THEM: Duration = Duration::from_secs(1200);
+/// The longest takes two minutes; a busy machine gets more.
+const WITHIN: Duration = Duration::from_secs(600);
 const STORM: &str = "storm";
 
 #[test]
-fn every_scenario_comes_out_as_expected() {
-    let Some(_turn) = docker_alone() else { return };
-    let results = fresh_folder("library");
-    let (names, _) = faults_and_loads();
-    let names = names
-        .iter()
-        .map(String::as_str)
-        .filter(|name| *name != STORM);
-    let names: Vec<&str> = names.collect();
-    run_all(&results, &names, &[]);
-    for name in names {
-        came_out_as_expected(&results, name);
-    }
-    for name in ["pause-gt-ttl-redlock", "pause-gt-ttl-etcd"] {
-        a_majority_saw_it(&results.join(name).join("latest"));
-    }
-}
-
-/// The lock servers' own view of a hold that ran out. A node of the five to
-/// which the holder was still connecting when the majority had answered is not
-/// asked.
-fn a_majority_saw_it(run: &Path) {
-    for case in ["unfenced", "fenced"] {
-        let locks = rows(&run.join(case).join("locks.jsonl"));
-        for event in ["granted", "expired"] {
-            let seen = locks.iter().filter(|row| row["event"] == event);
-            let nodes: BTreeSet<&str> = seen.filter_map(|row| row["node"].as_str()).collect();
-            assert!(nodes.len() >= 3, "{event} at {nodes:?}: {locks:#?}");
-        }
-    }
-}
-
-/// A defect, the case that shows it, what has to be set for that, and the rule
-/// that is meant for it.
-struct Defect {
-    name: &'static str,
-    scenario: &'static str,
-    case: &'static str,
-    settings: &'static [&'static str],
-    rule: &'static str,
-}
-
-#[rustfmt::skip]
-const DEFECTS: [Defect; 15] = [
-    defect("lock-grants-everybody", "pause-gt-ttl", "fenced", "granted_while_held"),
-    defect("lock-enters-without-the-lock", "pause-gt-ttl", "fenced", "claimed_not_granted"),
-    defect("lock-enters-without-the-lock", "pause-gt-ttl-etcd", "fenced", "claimed_not_granted"),
-    Defect {
-        // Whoever waits for a key that never becomes free waits until the deadline.
-        settings: &["deadline=25s", "workers.a.work=20s"],
-        ..defect("lock-never-expires", "ttl-sweep", "kill-500ms", "never_granted")
-    },
-    defect("lock-tokens-backwards", "healthy", "redis-fenced", "token_not_growing"),
-    defect("lock-takes-token-before-grant", "healthy", "redis-fenced", "token_not_growing"),
-    defect("lock-releases-without-compare", "release-toctou", "compare-and-delete", "freed_another"),
-    defect("lock-renew-recreates", "redis-restart-empty", "renewing-holder-stops", "renewal_recreated"),
-    defect("resource-accepts-equal-tokens", "redis-failover", "fenced", "token_two_owners"),
-    defect("resource-forgets-at-restart", "resource-crash", "fenced", "token_regression"),
-    defect("resource-loses-a-key", "healthy", "redis-fenced", "value_not_accepted"),
-    defect("resource-duplicates-for-strangers", "redis-failover", "fenced", "untrue_repetition"),
-    defect("resource-refuses-the-highest", "healthy", "redis-fenced", "refused_without_reason"),
-    defect("resource-states-a-wrong-maximum", "pause-gt-ttl", "fenced", "untrue_refusal"),
-    defect("resource-names-a-position-twice", "healthy", "redis-fenced", "position_named_twice"),
-];
-
-const fn defect(
-    name: &'static str,
-    scenario: &'static str,
-    case: &'static str,
-    rule: &'static str,
-) -> Defect {
-    Defect {
-        name,
-        scenario,
-        case,
-        settings: &[],
-        rule,
-    }
-}
-
-/// Not only is each case not as expected: the rule that is meant for the defect
-/// says so, and no fault excuses it.
-#[test]
-fn defects_are_caught_by_the_scenarios_that_are_named_for_them() {
-    let Some(_turn) = docker_alone() else { return };
-    for defect in DEFECTS {
-        let Defect {
-            name,
-            scenario,
-            case,
-            rule,
-            ..
-        } = defect;
-        let results = fresh_folder(&format!("{name}-{scenario}"));
-        let folder = results.to_str().expect("a readable path");
-        let run = ["run", scenario, "--case", case, "--results", folder];
-        let settings = defect.settings.iter().flat_map(|it| ["--set", it]);
-        let arguments: Vec<&str> = run.into_iter().chain(settings).collect();
-        let ended = fencepost(&[&arguments[..], &["--mutant", name]].concat());
-        let switched_on = format!("with the defect `{name}` switched on");
-        ended.expect_code(1).expect_said(&[&switched_on]);
-        let evidence = &latest(&results, scenario)["evidence"][case];
-        let violations = evidence["violations"].as_array().expect("violations");
-        let meant = |it: &Value| it["kind"] == rule && it["excuse"].is_null();
-        assert!(violations.iter().any(meant), "{name}: {violations:#?}");
-    }
+fn a_storm_is_weathered_with_a_fence() {
+    a_small_storm("redis");
 }
 
 #[test]
-fn the_page_of_mutants_names_the_scenario_and_the_rule_of_each_defect() {
-    let page = fs::read_to_string(project().join("docs/mutants.md")).expect("a page");
-    for defect in DEFECTS {
-        let row = format!("| `{}` |", defect.name);
-        let row = page.lines().find(|line| line.starts_with(&row));
-        let row = row.unwrap_or_else(|| panic!("no row for {}", defect.name));
-        let Defect { scenario, case, .. } = defect;
-        let settings = defect.settings.iter().map(|it| format!("`{it}`"));
-        let shown = [format!("`{scenario}/{case}`"), format!("`{}`", defect.rule)];
-        for words in settings.chain(shown) {
-            assert!(row.contains(&words), "{row}: {words}");
-        }
-        loaded(scenario)
-            .cases
-            .iter()
-            .find(|it| it.name == case)
-            .expect(case);
-    }
+fn a_storm_corrupts_without_a_fence() {
+    a_small_storm("redis-unfenced");
 }
 
-/// With fewer workers on fewer keys, as many of them on each.
-#[test]
-fn a_storm_is_weathered_with_a_fence_and_not_without() {
-    let Some(_turn) = docker_alone() else { return };
-    let results = fresh_folder("storm");
+/// With fewer workers on fewer keys, as many of them on each, and one server. `just soak` has
+/// the storms on several servers.
+fn a_small_storm(case: &str) {
+    let results = fresh_folder(&format!("storm-{case}"));
     let fewer = ["x", "y", "z"].map(|group| format!("workers.{group}.copies=4"));
-    let set: Vec<&str> = fewer.iter().flat_map(|it| ["--set", it.as_str()]).collect();
-    run_all(&results, &[STORM], &set);
+    let set = fewer.iter().flat_map(|it| ["--set", it.as_str()]);
+    let arguments: Vec<&str> = ["--case", case].into_iter().chain(set).collect();
+    run_scenario(Runtime::Docker, &results, STORM, &arguments);
     let result = came_out_as_expected(&results, STORM);
     assert_eq!(result["stable"]["settings"], serde_json::json!(fewer));
-    for case in ["redis", "redlock", "etcd"] {
-        let stable = &result["stable"]["cases"][case];
-        assert_eq!(
-            stable["counts"],
-            Value::Null,
-            "counts differ from run to run"
-        );
-        let counts = &result["evidence"][case]["counts"];
-        assert!(counts["accepted_writes"].as_u64() > Some(0), "{counts}");
-    }
+    let counts = &result["stable"]["cases"][case]["counts"];
+    assert_eq!(counts, &Value::Null, "counts differ from run to run");
+    let counts = &result["evidence"][case]["counts"];
+    assert!(counts["accepted_writes"].as_u64() > Some(0), "{counts}");
 }
 
 /// The figures of a small load mean nothing; that it is judged, and how, does.
 #[test]
 fn every_load_comes_out_as_expected_at_a_small_size() {
-    let Some(_turn) = docker_alone() else { return };
     let results = fresh_folder("loads");
     let (_, names) = faults_and_loads();
     let mut ran = 0;
@@ -185,7 +61,7 @@ fn every_load_comes_out_as_expected_at_a_small_size() {
             other => panic!("how small is {other}?"),
         };
         let set: Vec<&str> = small.split(' ').flat_map(|it| ["--set", it]).collect();
-        run_all(&results, &[name.as_str()], &set);
+        run_scenario(Runtime::Local, &results, name, &set);
         let result = came_out_as_expected(&results, name);
         let measured = result["measurements"].as_object().expect("cases");
         for (case, measured) in measured {
@@ -297,34 +173,62 @@ fn scenario_names() -> Vec<String> {
     names
 }
 
-/// A machine that is too busy to prove a fault gives no verdict; such a scenario
-/// gets two more chances, with the machine for itself. A wrong verdict gets none.
-fn run_all(results: &Path, names: &[&str], more: &[&str]) {
-    let ended = run(results, &[names, &["--jobs", "4"], more].concat());
-    if ended.code != Some(INCONCLUSIVE) {
-        ended.expect_code(0);
-        return;
+/// Where a scenario is played.
+#[derive(Clone, Copy, PartialEq)]
+enum Runtime {
+    Docker,
+    Local,
+}
+
+impl Runtime {
+    fn name(self) -> &'static str {
+        match self {
+            Runtime::Docker => "docker",
+            Runtime::Local => "local",
+        }
     }
-    for name in names {
-        for chance in 1..=2 {
-            if verdict(&latest(results, name)) != "inconclusive" {
-                break;
-            }
-            let ended = run(results, &[&[*name, "--jobs", "1"], more].concat());
-            if chance == 2 || ended.code != Some(INCONCLUSIVE) {
-                ended.expect_code(0);
-            }
+
+    /// Runs the program beside other tests.
+    fn run(self, arguments: &[&str]) -> Ended {
+        match self {
+            Runtime::Docker => run_on_docker(docker_shared(), arguments),
+            Runtime::Local => local().run_within(WITHIN, arguments),
+        }
+    }
+
+    fn run_alone(self, arguments: &[&str]) -> Ended {
+        match self {
+            Runtime::Docker => run_on_docker(docker_alone(), arguments),
+            Runtime::Local => local_alone().run_within(WITHIN, arguments),
         }
     }
 }
 
-const INCONCLUSIVE: i32 = 2;
-
-fn run(results: &Path, arguments: &[&str]) -> Ended {
-    let results = results.to_str().expect("a readable path");
-    let given = [&["run"], arguments, &["--results", results]].concat();
-    start(command(given)).wait_within(ALL_OF_THEM)
+fn run_on_docker(_turn: Turn, arguments: &[&str]) -> Ended {
+    let given = [&["run", "--runtime", "docker"], arguments].concat();
+    start(command(given)).wait_within(WITHIN)
 }
+
+fn run_scenario(runtime: Runtime, results: &Path, name: &str, more: &[&str]) {
+    run_until_judged(runtime, results, name, more).expect_code(0);
+}
+
+/// A machine that is too busy to prove a fault gives no verdict; such a scenario
+/// gets two more chances, with the machine for itself. A wrong verdict gets none.
+fn run_until_judged(runtime: Runtime, results: &Path, name: &str, more: &[&str]) -> Ended {
+    let results = results.to_str().expect("a readable path");
+    let arguments = [&[name, "--results", results], more].concat();
+    let mut ended = runtime.run(&arguments);
+    for _ in 0..2 {
+        if ended.code == Some(INCONCLUSIVE) {
+            println!("once more, alone: {ended}");
+            ended = runtime.run_alone(&[&arguments[..], &["--jobs", "1"]].concat());
+        }
+    }
+    ended
+}
+
+const INCONCLUSIVE: i32 = 2;
 
 fn latest(results: &Path, name: &str) -> Value {
     json(&results.join(name).join("latest/result.json"))

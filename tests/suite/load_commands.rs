@@ -31,7 +31,7 @@ fn everything_that_is_wrong_is_said_at_once_about_the_option_it_came_from() {
                  --rate often --keys few --fence of --wait spinn --backend redis,reddis";
     let arguments: Vec<&str> = wrong.split_whitespace().collect();
     offline(&arguments).expect_code(64).expect_said(&[
-        "--redis: `here` is no address; write such as 127.0.0.1:6379",
+        "--redis: `here` is not an address; write it like 127.0.0.1:6379",
         "--contenders: `x` is not a whole number",
         "--ttl: `5` is not a duration",
         "--work: `hard` is not a duration",
@@ -114,7 +114,7 @@ fn what_does_not_go_together_is_refused() {
         ),
         (
             "--etcd http://h:2379",
-            "--etcd: `http://h:2379` is no address; write such as 127.0.0.1:6379",
+            "--etcd: `http://h:2379` is not an address; write it like 127.0.0.1:6379",
         ),
         (
             "--redis h:1 --closed --rate 5",

@@ -3,7 +3,7 @@
 mod bad_input;
 mod confined;
 mod endings;
-mod same;
+mod restarts;
 
 use crate::support::*;
 use std::path::{Path, PathBuf};
@@ -19,17 +19,17 @@ struct Tried {
 
 impl Tried {
     /// `body` is everything from `topology` on.
-    fn new(name: &str, body: &str) -> Option<Tried> {
-        let local = local()?;
+    fn new(name: &str, body: &str) -> Tried {
+        let local = local();
         let home = Home::new();
         let head = "name: tried\nabout: A test.\n";
         home.write("scenarios/tried.yml", format!("{head}{body}"));
         let results = fresh_folder(&format!("local-{name}"));
-        Some(Tried {
+        Tried {
             local,
             home,
             results,
-        })
+        }
     }
 
     fn run(&self) -> Ended {

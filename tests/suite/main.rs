@@ -28,6 +28,7 @@ mod load_commands;
 mod load_contend;
 mod load_keys;
 mod local_runtime;
+mod lock_crate;
 mod many_runs;
 mod mishaps;
 #[cfg(debug_assertions)]

@@ -66,7 +66,7 @@ impl Many {
 
 #[test]
 fn cases_of_two_scenarios_run_at_the_same_time_and_each_is_right() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let many = Many::new("two");
     many.scenario("calm", "redis", CALM);
     let run = many.start(&[SCENARIO, "calm", "--jobs", "4"]);
@@ -95,7 +95,7 @@ fn cases_of_two_scenarios_run_at_the_same_time_and_each_is_right() {
 
 #[test]
 fn a_run_that_is_repeated_is_told_in_one_line_a_case() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let many = Many::new("repeated");
     many.scenario("calm", "redis", CALM);
     let run = many.start(&["calm", "--repeat", "3", "--jobs", "3"]);
@@ -117,7 +117,7 @@ fn a_run_that_is_repeated_is_told_in_one_line_a_case() {
 
 #[test]
 fn ctrl_c_with_two_cases_under_way_heals_and_removes_both() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let many = Many::new("interrupted");
     many.scenario("frozen", "redis", FROZEN);
     many.scenario("calm", "redis", CALM);
@@ -140,7 +140,7 @@ fn ctrl_c_with_two_cases_under_way_heals_and_removes_both() {
 
 #[test]
 fn an_error_in_one_case_stops_the_others_and_is_what_is_said() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let many = Many::new("error");
     let topology = fs::read_to_string(many.home.file("compose/redis.yml"));
     let broken = topology
@@ -163,7 +163,7 @@ fn an_error_in_one_case_stops_the_others_and_is_what_is_said() {
 
 #[test]
 fn cases_that_want_the_same_port_of_this_machine_take_turns() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let many = Many::new("port");
     many.scenario("calm", "redis", CALM);
     let free = TcpListener::bind("127.0.0.1:0").expect("a free port");

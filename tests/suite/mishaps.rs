@@ -9,7 +9,7 @@ const TOPOLOGY: &str = "compose/redis.yml";
 
 #[test]
 fn a_port_in_use_is_named_with_the_remedy() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let holder = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let port = holder.local_addr().expect("bound").port();
     let home = Home::new();
@@ -28,7 +28,7 @@ fn a_port_in_use_is_named_with_the_remedy() {
 
 #[test]
 fn a_resource_that_dies_in_the_middle_is_named_and_its_log_is_kept() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let results = fresh_folder("resource-dies");
     let folder = results.to_str().expect("a plain path");
     let arguments = ["run", SCENARIO, "--case", "fenced", "--results", folder];
@@ -58,7 +58,7 @@ fn a_resource_that_dies_in_the_middle_is_named_and_its_log_is_kept() {
 
 #[test]
 fn a_service_that_does_not_start_shows_its_last_lines() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let home = Home::new();
     home.replace(
         TOPOLOGY,
@@ -77,7 +77,7 @@ fn a_service_that_does_not_start_shows_its_last_lines() {
 
 #[test]
 fn a_command_that_is_not_in_the_image_is_named() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let home = Home::new();
     home.replace(TOPOLOGY, "[redis-server, --port", "[no-such-server, --port");
     let ended = run(&home, &[]).expect_code(70);
@@ -89,7 +89,7 @@ fn a_command_that_is_not_in_the_image_is_named() {
 /// the first case and not the second.
 #[test]
 fn a_full_disk_is_named_with_the_remedy() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     if !nix::unistd::geteuid().is_root() {
         return skip("only root can mount a small disk");
     }
@@ -115,7 +115,7 @@ fn a_full_disk_is_named_with_the_remedy() {
 
 #[test]
 fn a_results_folder_that_cannot_be_written_is_named() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let home = Home::new();
     home.write("results", "a file in its place");
     let ended = run(&home, &[]).expect_code(70).expect_short_error(2);

@@ -14,7 +14,7 @@ const CLOCKS: [(&str, &str); 3] = [
 
 #[test]
 fn the_clock_scenarios_come_out_as_expected() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let Some(user) = OrdinaryUser::with_docker() else {
         return;
     };
@@ -48,7 +48,7 @@ deadline: 2m
 
 #[test]
 fn a_clock_that_a_killed_run_left_off_is_put_right() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_alone();
     let Some(user) = OrdinaryUser::with_docker() else {
         return;
     };
@@ -80,6 +80,6 @@ fn a_clock_that_a_killed_run_left_off_is_put_right() {
     let next = start(user.command(next)).wait().expect_code(0);
     let next = next.expect_said(&["put the clock of redis right"]);
     assert!((-2..=2).contains(&seconds_ahead()), "{next}");
-    start(user.command(["clean"])).wait().expect_code(0);
+    start(user.command(["clean"])).wait().expect_cleaned();
     assert_eq!(owned_by(dead), [""; 0]);
 }

@@ -17,7 +17,7 @@ const MOST_SHEETS: usize = 12;
 /// Everything that is to be seen in one browser, because starting one takes its time.
 #[tokio::test]
 async fn a_page_holds_in_a_real_browser() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let run = recorded_run();
     assert!(run.join(PAGE).is_file(), "a run leaves its page");
     let copy = tempfile::tempdir().expect("a temporary folder");

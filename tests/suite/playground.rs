@@ -9,24 +9,23 @@ use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Like the topology redis, under a name that nobody else plays with.
-const TOPOLOGY: &str = "redis-of-a-test";
-
-/// A home with that topology; it is down in the end, whatever becomes of the test.
+/// A home with a topology like redis, under a name that no other test plays with; it is
+/// down in the end, whatever becomes of the test.
 struct Played {
     home: Home,
+    topology: &'static str,
 }
 
 impl Played {
-    fn new() -> Played {
+    fn new(topology: &'static str) -> Played {
         let home = Home::new();
         let compose = home.file("compose");
         let copied = std::fs::copy(
             compose.join("redis.yml"),
-            compose.join(format!("{TOPOLOGY}.yml")),
+            compose.join(format!("{topology}.yml")),
         );
         copied.expect("a copy");
-        Played { home }
+        Played { home, topology }
     }
 
     fn run(&self, arguments: &[&str]) -> Ended {
@@ -35,7 +34,7 @@ impl Played {
 
     fn up(&self) -> Value {
         let ended = self
-            .run(&["up", TOPOLOGY, "--format", "json"])
+            .run(&["up", self.topology, "--format", "json"])
             .expect_code(0);
         serde_json::from_str(&ended.stdout).expect("one document")
     }
@@ -43,7 +42,7 @@ impl Played {
 
 impl Drop for Played {
     fn drop(&mut self) {
-        let _ = self.run(&["down", TOPOLOGY]);
+        let _ = self.run(&["down", self.topology]);
     }
 }
 
@@ -66,8 +65,9 @@ fn asked(address: &str, question: &str) -> String {
 
 #[test]
 fn a_topology_stands_until_it_is_taken_down_and_runs_leave_it_alone() {
-    let Some(_turn) = docker_alone() else { return };
-    let played = Played::new();
+    let _turn = docker_alone();
+    const TOPOLOGY: &str = "redis-of-a-test";
+    let played = Played::new(TOPOLOGY);
     let standing = played.up();
     assert_eq!(standing["was_up"], false);
     assert_eq!(standing["network"], format!("fencepost-up-{TOPOLOGY}"));
@@ -135,8 +135,9 @@ fn a_topology_stands_until_it_is_taken_down_and_runs_leave_it_alone() {
 
 #[test]
 fn an_interrupt_in_the_middle_leaves_nothing_up() {
-    let Some(_turn) = docker_alone() else { return };
-    let played = Played::new();
+    let _turn = docker_alone();
+    const TOPOLOGY: &str = "redis-never-ready";
+    let played = Played::new(TOPOLOGY);
     // One that is never ready: it cannot be up before somebody interrupts.
     let file = format!("compose/{TOPOLOGY}.yml");
     let text = std::fs::read_to_string(played.home.file(&file)).expect("a topology");

@@ -2,13 +2,13 @@
 
 use crate::support::project;
 use fencepost::cluster::topology::Endpoint;
-use fencepost::cluster::{Topology, Way};
-use fencepost::fault::proxies;
+use fencepost::cluster::{ProxyRoute, Topology};
+use fencepost::faults::proxies;
 use fencepost::model::Name;
-use fencepost::toxiproxy::NewProxy;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::Ipv4Addr;
+use toxiproxy_server::NewProxy;
 
 #[test]
 fn the_proxies_are_those_of_the_topologies() {
@@ -32,9 +32,9 @@ fn the_proxies_are_those_of_the_topologies() {
 }
 
 /// As containers see them.
-fn ways(reached: &[Endpoint]) -> Vec<(Name, Way)> {
+fn ways(reached: &[Endpoint]) -> Vec<(Name, ProxyRoute)> {
     let proxy = Ipv4Addr::UNSPECIFIED.into();
     let ways = reached.iter();
-    ways.map(|server| (server.node.clone(), Way::by_name(server, proxy)))
+    ways.map(|server| (server.node.clone(), ProxyRoute::by_name(server, proxy)))
         .collect()
 }

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 #[test]
 fn a_recorded_run_gets_the_same_verdict_without_docker() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let run = recorded_run().to_str().expect("a plain path");
     let said = ["2 of 2 cases as expected", "the same as recorded"];
     offline(&["check", run]).expect_code(0).expect_said(&said);
@@ -16,7 +16,7 @@ fn a_recorded_run_gets_the_same_verdict_without_docker() {
 
 #[test]
 fn what_a_later_program_added_is_no_difference_and_what_differs_is_named() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let copy = Copy::new();
     let path = copy.file("result.json");
     let mut result = json(&path);
@@ -32,7 +32,7 @@ fn what_a_later_program_added_is_no_difference_and_what_differs_is_named() {
 
 #[test]
 fn a_missing_row_of_the_log_makes_it_inconclusive() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let copy = Copy::new();
     let log = copy.file("unfenced/accepted.jsonl");
     let text = fs::read_to_string(&log).expect("a log");
@@ -44,7 +44,7 @@ fn a_missing_row_of_the_log_makes_it_inconclusive() {
 
 #[test]
 fn a_row_missing_in_the_middle_is_found_too() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let copy = Copy::new();
     let log = copy.file("fenced/accepted.jsonl");
     let text = fs::read_to_string(&log).expect("a log");
@@ -62,7 +62,7 @@ fn a_row_missing_in_the_middle_is_found_too() {
 
 #[test]
 fn a_torn_history_makes_it_inconclusive() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let copy = Copy::new();
     let history = copy.file("fenced/history.jsonl");
     let bytes = fs::read(&history).expect("a history");
@@ -77,7 +77,7 @@ fn a_torn_history_makes_it_inconclusive() {
 
 #[test]
 fn a_case_that_was_never_collected_is_inconclusive() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let copy = Copy::new();
     fs::remove_file(copy.file("fenced/case.json")).expect("a copy");
     copy.check(2)
@@ -86,7 +86,7 @@ fn a_case_that_was_never_collected_is_inconclusive() {
 
 #[test]
 fn a_case_whose_evidence_was_removed_is_inconclusive() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let copy = Copy::new();
     fs::remove_dir_all(copy.file("fenced")).expect("a copy");
     let said = [
@@ -104,7 +104,7 @@ fn a_case_whose_evidence_was_removed_is_inconclusive() {
 
 #[test]
 fn a_row_that_no_run_writes_is_named_by_file_and_line() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     for (file, garbage) in [
         ("accepted.jsonl", "nonsense\n"),
         ("history.jsonl", "{\"at_ns\":1,\"event\":\"slept\"}\n"),
@@ -138,7 +138,7 @@ fn what_is_no_run_is_refused() {
 
 #[test]
 fn a_result_of_another_time_is_refused() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let copy = Copy::new();
     let path = copy.file("result.json");
     let mut result = json(&path);

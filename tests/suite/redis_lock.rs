@@ -4,7 +4,10 @@
 mod cancelling;
 mod dead_waiters;
 mod faults;
+mod hand_offs;
 pub mod kit;
+mod late;
+mod metrics;
 mod observer;
 mod queue;
 mod reconnecting;
@@ -14,11 +17,11 @@ mod unsafe_release;
 mod waiting;
 
 use crate::support::{docker_shared, redis_address};
-use fencepost::dlock::{
+use fencing_lock::ReleaseOutcome;
+use fencing_lock::{
     LockClient, LockError, LockMetrics, LockProblem, LockSettings, LostReason, RenewError,
     keep_renewed,
 };
-use fencepost::model::ReleaseOutcome;
 use kit::*;
 use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
@@ -27,7 +30,7 @@ use tokio::time::{sleep_until, timeout};
 
 #[tokio::test]
 async fn a_release_never_deletes_the_lock_of_another() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (locks, metrics) = locks(Duration::from_millis(50));
     let key = unique_key();
     let first = locks.acquire(&key, soon()).await.unwrap();
@@ -45,7 +48,7 @@ async fn a_release_never_deletes_the_lock_of_another() {
 
 #[tokio::test]
 async fn a_release_after_the_end_says_so() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (locks, metrics) = locks(Duration::from_millis(50));
     let lease = locks.acquire(&unique_key(), soon()).await.unwrap();
     sleep_until(lease.deadline() + Duration::from_millis(50)).await;
@@ -56,20 +59,20 @@ async fn a_release_after_the_end_says_so() {
 
 #[tokio::test]
 async fn a_renewal_prolongs_what_is_held() {
-    let Some(_turn) = docker_shared() else { return };
-    let (locks, metrics) = locks(SECOND);
+    let _turn = docker_shared();
+    let (locks, metrics) = locks(3 * SECOND);
     let key = unique_key();
     let lease = locks.acquire(&key, soon()).await.unwrap();
-    let lost = timeout(3 * SECOND, keep_renewed(&lease, || {})).await;
+    let lost = timeout(5 * SECOND, keep_renewed(&lease, || {})).await;
     assert!(lost.is_err(), "lost: {lost:?}");
     assert!(!lease.is_lost());
     assert_eq!(holder(&key).await.as_deref(), Some(lease.owner()));
-    assert!(metrics.renews.get() >= 5, "{}", metrics.renews.get());
+    assert!(metrics.renews.get() >= 3, "{}", metrics.renews.get());
 }
 
 #[tokio::test]
 async fn a_renewal_never_re_creates_a_lock_and_never_takes_one() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (locks, metrics) = locks(LONG);
     let key = unique_key();
     let lease = locks.acquire(&key, soon()).await.unwrap();
@@ -103,7 +106,7 @@ async fn a_renewal_never_re_creates_a_lock_and_never_takes_one() {
 
 #[tokio::test]
 async fn scripts_work_after_the_server_forgot_them() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (locks, _) = locks(LONG);
     let key = unique_key();
     let mut redis = redis_connection().await;
@@ -122,7 +125,7 @@ async fn scripts_work_after_the_server_forgot_them() {
 
 #[tokio::test]
 async fn scripts_work_while_the_server_keeps_forgetting_them() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (locks, _) = locks(LONG);
     let key = unique_key();
     let mut redis = redis_connection().await;
@@ -145,7 +148,7 @@ async fn scripts_work_while_the_server_keeps_forgetting_them() {
 
 #[tokio::test]
 async fn a_grant_without_a_token_does_not_stand() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (locks, _) = locks(LONG);
     let key = unique_key();
     let mut redis = redis_connection().await;
@@ -158,7 +161,7 @@ async fn a_grant_without_a_token_does_not_stand() {
 
 #[tokio::test]
 async fn bad_input_is_refused_before_anything_is_sent() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (locks, metrics) = locks(LONG);
     let problem = |result: Result<_, LockError>| result.map(|_| ()).unwrap_err().problem;
     assert_eq!(

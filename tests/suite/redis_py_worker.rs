@@ -2,13 +2,13 @@
 //! the worker protocol as our own does.
 
 use crate::support::*;
-use fencepost::clock::raw_monotonic_ns;
 use fencepost::cluster::docker::DockerRuntime;
 use fencepost::cluster::{Console, ConsoleLine, Image, NodeSpec, Runtime, Topology};
 use fencepost::cluster::{start_services, topology::Service};
 use fencepost::model::{BodyHash, Event, EventKind, Gate, ReleaseOutcome, Step};
 use std::time::Duration;
 use tokio::time::timeout;
+use vdso_clock::raw_monotonic_ns;
 
 const EXAMPLE: &str = "examples/redis-py-worker";
 const IMAGE: &str = "fencepost/examples/redis-py-worker:latest";
@@ -18,9 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 #[tokio::test]
 async fn a_worker_in_python_speaks_the_protocol() {
-    let Some(cluster) = own_cluster("redis-py").await else {
-        return;
-    };
+    let cluster = own_cluster("redis-py").await;
     let image = Image::named(EXAMPLE, &project());
     assert_eq!(image.name, IMAGE);
     let runtime = DockerRuntime::connect(images_lock()).await.unwrap();
@@ -73,7 +71,7 @@ async fn a_worker_in_python_speaks_the_protocol() {
 /// The mandatory experiment with redis-py's own lock in the place of ours.
 #[test]
 fn a_pause_is_too_long_for_redis_py_as_well() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let results = fresh_folder("redis-py");
     let setting = format!("worker.image={EXAMPLE}");
     let folder = results.to_str().expect("a readable path");

@@ -6,25 +6,27 @@ pub mod kit;
 mod tokens;
 
 use crate::support::{contenders_exclude_each_other, docker_shared, times};
-use fencepost::dlock::{
+use fencing_lock::ReleaseOutcome;
+use fencing_lock::{
     LockError, LockProblem, LostReason, RedlockBackend, RedlockSettings, RenewError, TokenScheme,
     keep_renewed,
 };
-use fencepost::model::ReleaseOutcome;
 use kit::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until, timeout};
 
 #[tokio::test]
 async fn contenders_exclude_each_other_and_all_get_through() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let clients = (0..10).map(|_| locks(LONG)).collect();
     contenders_exclude_each_other(&unique_key(), clients).await;
 }
 
 #[tokio::test]
 async fn a_busy_lock_is_not_granted_and_a_wait_ends_at_its_deadline() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let locks = locks(LONG);
     let key = unique_key();
     let lease = locks.acquire(&key, soon()).await.unwrap();
@@ -42,7 +44,7 @@ async fn a_busy_lock_is_not_granted_and_a_wait_ends_at_its_deadline() {
 
 #[tokio::test]
 async fn two_nodes_that_are_busy_do_not_hinder_and_three_do() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (locks, nodes, key) = (locks(LONG), Nodes::connect().await, unique_key());
     nodes.block(0, &key).await;
     nodes.block(3, &key).await;
@@ -66,7 +68,7 @@ async fn two_nodes_that_are_busy_do_not_hinder_and_three_do() {
 
 #[tokio::test]
 async fn a_release_never_deletes_the_lock_of_another() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (nodes, key) = (Nodes::connect().await, unique_key());
     let first = locks(Duration::from_millis(300));
     let first = first.acquire(&key, soon()).await.unwrap();
@@ -83,7 +85,7 @@ async fn a_release_never_deletes_the_lock_of_another() {
 
 #[tokio::test]
 async fn a_release_after_the_end_says_so() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let locks = locks(Duration::from_millis(200));
     let lease = locks.acquire(&unique_key(), soon()).await.unwrap();
     sleep_until(lease.deadline() + Duration::from_millis(200)).await;
@@ -92,19 +94,19 @@ async fn a_release_after_the_end_says_so() {
 
 #[tokio::test]
 async fn a_renewal_prolongs_what_is_held() {
-    let Some(_turn) = docker_shared() else { return };
-    let (locks, nodes, key) = (locks(SECOND), Nodes::connect().await, unique_key());
+    let _turn = docker_shared();
+    let (locks, nodes, key) = (locks(3 * SECOND), Nodes::connect().await, unique_key());
     let lease = locks.acquire(&key, soon()).await.unwrap();
     let mut renewals = 0;
-    let lost = timeout(3 * SECOND, keep_renewed(&lease, || renewals += 1)).await;
+    let lost = timeout(5 * SECOND, keep_renewed(&lease, || renewals += 1)).await;
     assert!(lost.is_err(), "lost: {lost:?}");
-    assert!(renewals >= 5, "{renewals}");
+    assert!(renewals >= 3, "{renewals}");
     assert!(nodes.held_by(&key, lease.owner()).await >= QUORUM);
 }
 
 #[tokio::test]
 async fn a_renewal_never_re_creates_a_lock_and_never_takes_one() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (locks, nodes, key) = (locks(LONG), Nodes::connect().await, unique_key());
     let lease = locks.acquire(&key, soon()).await.unwrap();
     for node in [0, 1] {
@@ -136,7 +138,7 @@ async fn a_renewal_never_re_creates_a_lock_and_never_takes_one() {
 
 #[tokio::test]
 async fn scripts_work_while_the_nodes_keep_forgetting_them() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (locks, nodes, key) = (locks(LONG), Nodes::connect().await, unique_key());
     let forgetting = async {
         loop {
@@ -159,24 +161,31 @@ async fn scripts_work_while_the_nodes_keep_forgetting_them() {
 
 #[tokio::test]
 async fn a_thousand_cancelled_waits_and_dropped_leases_leave_no_key() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (locks, nodes, key) = (locks(LONG), Nodes::connect().await, unique_key());
     // Half of them want one lock, half are cut off in the middle of a try that
     // would be granted.
     let mut random = fastrand::Rng::with_seed(1);
     let mut cut_off = 0_usize;
     let rounds = times(10, 100);
-    for _ in 0..rounds {
+    let granted = Arc::new(AtomicUsize::new(0));
+    // As long as a grant takes on this machine, or a little longer.
+    let mut longest_us = 100_000;
+    for round in 0..rounds {
+        if granted.load(Ordering::Relaxed) < 10 * round {
+            longest_us *= 2;
+        }
         let mut waits = tokio::task::JoinSet::new();
         for n in 0..100 {
             let key = match n % 2 {
                 0 => key.clone(),
                 _ => format!("{key}-{}", random.u64(..)),
             };
-            let locks = locks.clone();
-            let patience = Duration::from_micros(random.u64(..100_000));
+            let (locks, granted) = (locks.clone(), Arc::clone(&granted));
+            let patience = Duration::from_micros(random.u64(..longest_us));
             waits.spawn(timeout(patience, async move {
                 let _lease = locks.acquire(&key, Instant::now() + LONG).await;
+                granted.fetch_add(1, Ordering::Relaxed);
                 std::future::pending::<()>().await;
             }));
         }
@@ -195,7 +204,7 @@ async fn a_thousand_cancelled_waits_and_dropped_leases_leave_no_key() {
 
 #[tokio::test]
 async fn bad_input_is_refused_and_named() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let servers = addresses();
     let quorum_of = |quorum| {
         let settings = RedlockSettings {

@@ -37,83 +37,73 @@ fn whatever_can_be_written_fits_the_schema() {
     assert_eq!(complaints(&schema(), &scenario(&text)), [""; 0]);
 }
 
+/// In the place of `do: { resume: a }`.
+const BAD_STEPS: &[&str] = &[
+    "do: {}",
+    "do: { resume: a, for: 1s }",
+    "do: []",
+    "do: { resume: a, thaw: a }",
+    "do: { wait: 2 }",
+    "do: { wait: 1s.. }",
+    "do: { together: [{ wait: 1s }] }",
+    "do: { drop: a, percent: 5 }",
+    "do: { loss: a, percent: 100 }",
+    "do: { loss: a }",
+    "do: { skew: a }",
+    "do: { drift: a }",
+    "do: { bandwidth: a -> redis }",
+    "do: { skew: a, by: soon }",
+    "do: { drift: a, ppm: 500001 }",
+    "do: { drift: a, ppm: -500001 }",
+    "do: { disconnect: { one_of: [a] } }",
+    "do: { isolate: a, by: magic }",
+    "do: { partition: [[a]] }",
+    "do: { partition: [[a], []] }",
+    "do: { refuse: a }",
+    "do: { refuse: [] }",
+    "do: { latency: a -> redis }",
+    "do: { bandwidth: a -> redis, rate: 20 }",
+    "do: { bandwidth: a -> redis, rate: 0KB/s }",
+    "do: { toxic: a -> redis, type: noop }",
+    "do: { toxic: a -> redis, type: slicer }",
+    "do: { toxic: a -> redis, type: timeout, bytes: 1 }",
+    "do: { toxic: a -> redis, type: timeout, timeout: -1 }",
+    "do: { toxic: a -> redis, type: timeout, toxicity: 0 }",
+    "do: { resume: a }, repeat: 0",
+    "do: { resume: a }, repeat: 1001",
+    "do: { resume: a }, name: Cut",
+    "do: { resume: a }, after: 2s..x",
+];
+
+/// What stands in the file, and what is wrong in its place.
+const BAD_FIELDS: [(&str, &str); 19] = [
+    ("topology: redis", "topologie: redis"),
+    ("ttl: 2s", "ttl: 2 s"),
+    ("ttl: 2s", "ttl: 2"),
+    ("backend: redis", "backend: rediss"),
+    ("gate: before_write", "gate: before_lunch"),
+    ("gate: before_write", "rounds: 0"),
+    ("start: a.paused", "start: a"),
+    ("when: b.write_accepted, ", ""),
+    ("fence: off", "fence: of"),
+    ("violations: 1..", "violations: 1..."),
+    ("violations: 1..", "violations: { stale_acept: 1 }"),
+    ("violations: 1..", "violations: {}"),
+    ("violations: 1..", "blocked: 2s"),
+    ("violations: 1..", "blocked: .."),
+    ("violations: 1..", "quiet: 1..2"),
+    ("violations: 1..", "order: [a.paused]"),
+    ("violations: 1..", "order: [a.paused, b]"),
+    ("violations: 1..", "violation: 1.."),
+    ("name: pause-gt-ttl", "name: Pause"),
+];
+
 #[test]
 fn what_the_schema_refuses_the_program_refuses_too() {
     let schema = schema();
     let text = fs::read_to_string(project().join(FILE)).expect("the scenario");
-    for (old, new) in [
-        ("topology: redis", "topologie: redis"),
-        ("ttl: 2s", "ttl: 2 s"),
-        ("ttl: 2s", "ttl: 2"),
-        ("backend: redis", "backend: rediss"),
-        ("gate: before_write", "gate: before_lunch"),
-        ("gate: before_write", "rounds: 0"),
-        ("start: a.paused", "start: a"),
-        ("do: { resume: a }", "do: {}"),
-        ("do: { resume: a }", "do: { resume: a, for: 1s }"),
-        ("do: { resume: a }", "do: []"),
-        ("do: { resume: a }", "do: { resume: a, thaw: a }"),
-        ("do: { resume: a }", "do: { wait: 2 }"),
-        ("do: { resume: a }", "do: { wait: 1s.. }"),
-        ("do: { resume: a }", "do: { together: [{ wait: 1s }] }"),
-        ("do: { resume: a }", "do: { drop: a, percent: 5 }"),
-        ("do: { resume: a }", "do: { loss: a, percent: 100 }"),
-        ("do: { resume: a }", "do: { loss: a }"),
-        ("do: { resume: a }", "do: { skew: a }"),
-        ("do: { resume: a }", "do: { drift: a }"),
-        ("do: { resume: a }", "do: { bandwidth: a -> redis }"),
-        ("do: { resume: a }", "do: { skew: a, by: soon }"),
-        ("do: { resume: a }", "do: { drift: a, ppm: 500001 }"),
-        ("do: { resume: a }", "do: { drift: a, ppm: -500001 }"),
-        ("do: { resume: a }", "do: { disconnect: { one_of: [a] } }"),
-        ("do: { resume: a }", "do: { isolate: a, by: magic }"),
-        ("do: { resume: a }", "do: { partition: [[a]] }"),
-        ("do: { resume: a }", "do: { partition: [[a], []] }"),
-        ("do: { resume: a }", "do: { refuse: a }"),
-        ("do: { resume: a }", "do: { refuse: [] }"),
-        ("do: { resume: a }", "do: { latency: a -> redis }"),
-        (
-            "do: { resume: a }",
-            "do: { bandwidth: a -> redis, rate: 20 }",
-        ),
-        (
-            "do: { resume: a }",
-            "do: { bandwidth: a -> redis, rate: 0KB/s }",
-        ),
-        ("do: { resume: a }", "do: { toxic: a -> redis, type: noop }"),
-        (
-            "do: { resume: a }",
-            "do: { toxic: a -> redis, type: slicer }",
-        ),
-        (
-            "do: { resume: a }",
-            "do: { toxic: a -> redis, type: timeout, bytes: 1 }",
-        ),
-        (
-            "do: { resume: a }",
-            "do: { toxic: a -> redis, type: timeout, timeout: -1 }",
-        ),
-        (
-            "do: { resume: a }",
-            "do: { toxic: a -> redis, type: timeout, toxicity: 0 }",
-        ),
-        ("do: { resume: a }", "do: { resume: a }, repeat: 0"),
-        ("do: { resume: a }", "do: { resume: a }, repeat: 1001"),
-        ("do: { resume: a }", "do: { resume: a }, name: Cut"),
-        ("do: { resume: a }", "do: { resume: a }, after: 2s..x"),
-        ("when: b.write_accepted, ", ""),
-        ("fence: off", "fence: of"),
-        ("violations: 1..", "violations: 1..."),
-        ("violations: 1..", "violations: { stale_acept: 1 }"),
-        ("violations: 1..", "violations: {}"),
-        ("violations: 1..", "blocked: 2s"),
-        ("violations: 1..", "blocked: .."),
-        ("violations: 1..", "quiet: 1..2"),
-        ("violations: 1..", "order: [a.paused]"),
-        ("violations: 1..", "order: [a.paused, b]"),
-        ("violations: 1..", "violation: 1.."),
-        ("name: pause-gt-ttl", "name: Pause"),
-    ] {
+    let steps = BAD_STEPS.iter().map(|step| ("do: { resume: a }", *step));
+    for (old, new) in BAD_FIELDS.into_iter().chain(steps) {
         assert!(text.contains(old), "{old}");
         let home = Home::new();
         home.replace(FILE, old, new);

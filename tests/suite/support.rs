@@ -13,16 +13,18 @@ mod redis_connection;
 mod results;
 mod said;
 mod servers;
+mod session;
 mod silent;
 mod stranger;
 mod turn;
+mod wire;
 mod xml;
 
-pub use cluster::{OwnCluster, own_cluster};
+pub use cluster::{OwnCluster, cluster_in, own_cluster};
 pub use command::{Ended, Running, command, fencepost, images_lock, offline, start};
 pub use docker::{Events, docker, docker_ok, owned_by};
 pub use home::{Home, copy_folder};
-pub use local::{Local, local};
+pub use local::{Local, local, local_alone};
 pub use ordinary_user::{OrdinaryUser, SOCKET};
 pub use promises::{contenders_exclude_each_other, times, tokens_only_grow};
 pub use read::{await_row, json, rows, until};
@@ -33,9 +35,11 @@ pub use servers::{
     Server, etcd_servers, own_durable_redis, own_etcd, own_redis, own_small_etcd, redis_address,
     redis_container, redlock_servers, start_together,
 };
+pub use session::{once, tmp};
 pub use silent::Silent;
 pub use stranger::stranger;
-pub use turn::{docker_alone, docker_shared, skip};
+pub use turn::{Turn, docker_alone, docker_shared, skip};
+pub use wire::Wire;
 pub use xml::{all, junit};
 
 use fencepost::model::Name;
@@ -54,7 +58,7 @@ pub fn project() -> PathBuf {
 
 /// A folder under target/ that belongs to one test and starts empty.
 pub fn fresh_folder(name: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let folder = tmp().join(name);
     match std::fs::remove_dir_all(&folder) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             panic!("{}: {error}", folder.display())

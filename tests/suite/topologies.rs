@@ -126,9 +126,7 @@ struct Up {
 
 /// Starts a topology, looks at it, and removes it whatever was seen.
 async fn started(name: &str, look: impl AsyncFnOnce(&Up)) {
-    let Some(cluster) = own_cluster(name).await else {
-        return;
-    };
+    let cluster = own_cluster(name).await;
     let file = project().join("compose").join(name).with_extension("yml");
     let topology = Topology::load(&file).unwrap();
     let services = topology.started();

@@ -4,12 +4,12 @@
 mod kit;
 
 use crate::support::*;
-use fencepost::toxiproxy::{NewProxy, Stream, Toxic, ToxicKind};
 use kit::{Server, python_with_toxiproxy};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Command;
 use std::time::{Duration, Instant};
+use toxiproxy_server::{NewProxy, Stream, Toxic, ToxicKind};
 
 const SOON: Duration = Duration::from_secs(10);
 
@@ -97,10 +97,12 @@ async fn a_config_is_in_force_from_the_first_line_on() {
     let mut client = TcpStream::connect(&proxy.listen).expect("it listens");
     let (mut behind, _) = upstream.accept().expect("it is led on");
     client.write_all(b"held").expect("written");
-    let pause = Duration::from_millis(200);
-    behind.set_read_timeout(Some(pause)).expect("a timeout");
+    // The server has done something else since.
+    server.client().proxy("p").await.unwrap();
+    behind.set_nonblocking(true).expect("a socket");
     let mut text = [0; 4];
     behind.read_exact(&mut text).expect_err("nothing comes");
+    behind.set_nonblocking(false).expect("a socket");
     server.client().reset().await.unwrap();
     behind.set_read_timeout(Some(SOON)).expect("a timeout");
     behind.read_exact(&mut text).expect("now it does");

@@ -74,7 +74,7 @@ fn clean_does_without_docker_where_no_run_used_it() {
     assert_eq!(told["removed"], serde_json::json!([]));
     assert!(told["docker"].is_string(), "{told}");
     let journals = state.path().join("fencepost/faults");
-    fencepost::files::private_folder(&journals).expect("a folder");
+    bounded_io::files::private_folder(&journals).expect("a folder");
     clean(&[]).expect_code(69);
     let told = clean(&["--format", "json"]).expect_code(69).stdout;
     let told: serde_json::Value = serde_json::from_str(&told).expect("one document");

@@ -3,8 +3,11 @@
 use super::{Lock, Peer, TTL};
 use crate::Trouble;
 use async_trait::async_trait;
-use fencepost::dlock::{Lease, LockClient, LockMetrics, LockSettings, open};
-use fencepost::model::{Backend, LockOptions, ReleaseOutcome, WaitPolicy};
+use fencepost::model::WaitPolicy;
+use fencepost::services::open;
+use fencepost::services::{Backend, LockOptions};
+use fencing_lock::ReleaseOutcome;
+use fencing_lock::{Lease, LockClient, LockMetrics, LockSettings};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -50,7 +53,7 @@ impl Ours {
             ttl: TTL,
             seed: fastrand::u64(..),
         };
-        let backend = open(&self.options, &self.servers)?;
+        let backend = open(&self.options, &self.servers, None)?;
         Ok(LockClient::new(backend, settings, LockMetrics::default())?)
     }
 }

@@ -1,13 +1,10 @@
-//! The clocks of a container's first process: from the host where that is
-//! allowed, else in a helper container beside it.
+//! Changes the clocks of a container's first process: from the host where that is allowed,
+//! otherwise in a helper container beside it.
 
-use super::Order;
-use crate::cli::exit::{Exit, Failure};
-use crate::cli::state::State;
-use crate::cli::{interrupt, output, progress};
+use super::*;
 use crate::clock::Deed;
-use crate::cluster::docker::beside::{self, Helped, Running};
-use crate::cluster::docker::{Engine, images};
+use crate::cluster::docker::beside::{self, RunningContainer};
+use crate::cluster::docker::{ContainerOutput, Engine, images};
 use crate::run::RunError;
 
 pub async fn do_to_container(order: Order) -> Result<Exit, Failure> {
@@ -20,24 +17,26 @@ pub async fn do_to_container(order: Order) -> Result<Exit, Failure> {
     let lock = State::open()?.images_lock();
     let interrupt = interrupt::listen()?;
     let progress = progress::for_this_output();
-    let image = tokio::select! {
-        () = interrupt.cancelled() => return Err(RunError::Interrupted.into()),
-        image = images::ensure_this_program(&engine, &lock, &progress) => image?,
-    };
-    // Interrupted, the helper is still removed: all of it takes moments.
+    let image = images::ensure_this_program(&engine, &lock, &progress);
+    let image = interrupt::or(&interrupt, image).await?;
+    // The helper is removed even after an interrupt: all of this takes only moments.
     let arguments = order.deed.beside();
     let helped = beside::run(&engine, &container, image, arguments).await?;
-    match interrupt.is_cancelled() {
-        true => Err(RunError::Interrupted.into()),
-        false => tell(&order, &container, helped),
+    if interrupt.is_cancelled() {
+        return Err(RunError::Interrupted.into());
     }
+    tell(&order, &container, helped)
 }
 
-fn tell(order: &Order, container: &Running, helped: Helped) -> Result<Exit, Failure> {
+fn tell(
+    order: &Order,
+    container: &RunningContainer,
+    (code, helped): (i64, ContainerOutput),
+) -> Result<Exit, Failure> {
     let said = helped.stderr.trim();
     let reason = said.strip_prefix("error: ").unwrap_or(said);
     let name = &container.name;
-    match Exit::of_code(helped.code) {
+    match Exit::from_repr(code) {
         Some(Exit::AsExpected) => {}
         exit => {
             let message = format!("in a helper container beside {name}: {reason}");

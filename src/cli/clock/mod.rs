@@ -1,13 +1,10 @@
-//! `fencepost clock`: the clocks of one process, or of a container's first.
+//! `fencepost clock`: the clocks of one process, or of a container's first process.
 
 mod beside;
 mod told;
 
-use super::exit::{Exit, Failure};
-use super::format::{Printed, document};
-use super::output;
-use crate::clock::{self, ClockState, Deed, Offset, Rate};
-use crate::model::ClockName;
+use super::*;
+use crate::clock::{ClockState, Deed, Offset, Rate};
 use clap::{Args, Subcommand};
 
 #[derive(Args)]
@@ -18,11 +15,11 @@ pub struct Clock {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Say what the clocks are shifted by at this moment
+    /// Show what the clocks are shifted by now
     Show(Target),
     /// Set clocks ahead of the host's, or behind; their rate stays
     Set(Set),
-    /// Let clocks run faster than the host's, or slower, from where they are
+    /// Make clocks run faster or slower than the host's, from where they are
     Drift(Drift),
     /// Give the process its own clocks back, byte for byte
     Undo(Target),
@@ -34,7 +31,7 @@ struct Target {
     #[arg(value_name = "TARGET")]
     target: String,
     #[command(flatten)]
-    printed: Printed,
+    printed: OutputFormat,
     /// Go through a helper container, even where the host would do
     #[cfg(debug_assertions)]
     #[arg(long, hide = true)]
@@ -68,7 +65,7 @@ struct Drift {
 }
 
 impl Target {
-    /// Only test builds can be told to.
+    /// Returns whether a helper container is required. Only test builds have the option.
     fn by_helper(&self) -> bool {
         #[cfg(debug_assertions)]
         return self.helper;
@@ -77,22 +74,13 @@ impl Target {
     }
 }
 
-/// What is to happen, and to whom.
+/// An operation on clocks, and its target.
 struct Order {
     target: Target,
     deed: Deed,
 }
 
 impl Clock {
-    pub fn prints_json(&self) -> bool {
-        let target = match &self.action {
-            Action::Show(target) | Action::Undo(target) => target,
-            Action::Set(set) => &set.target,
-            Action::Drift(drift) => &drift.target,
-        };
-        target.printed.is_json()
-    }
-
     pub fn execute(self) -> Result<Exit, Failure> {
         let order = self.action.order();
         match order.target.target.parse::<i32>() {
@@ -125,7 +113,7 @@ fn named<T>(realtime: Option<T>, monotonic: Option<T>) -> Vec<(ClockName, T)> {
 
 impl Order {
     fn do_to(&self, pid: i32) -> Result<Exit, Failure> {
-        let before = clock::show(pid)?;
+        let before = vdso_clock::show(pid)?;
         let after = self.deed.do_to(pid)?;
         let what = told::process(pid);
         self.tell(&what, before, after)
@@ -141,10 +129,7 @@ impl Order {
     }
 
     fn print(&self, what: &str, state: ClockState) -> Result<Exit, Failure> {
-        match self.target.printed.is_json() {
-            true => document(&state)?,
-            false => output::line(told::state(what, state))?,
-        }
-        Ok(Exit::AsExpected)
+        let text = told::state(what, state) + "\n";
+        self.target.printed.show(&state, text)
     }
 }

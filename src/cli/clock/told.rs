@@ -1,8 +1,8 @@
-//! The clocks of a process in words.
+//! Describes the clocks of a process in words.
 
-use crate::clock::{ClockName, ClockShift, ClockState};
+use crate::clock::{ClockName, ClockShift, ClockState, shift_of};
 
-/// A step back that is no more than the time it took to look does not count.
+/// The largest step back that does not count: reading the clocks takes that long.
 const NO_STEP_NS: i64 = 1_000_000;
 
 pub fn process(pid: i32) -> String {
@@ -15,7 +15,7 @@ pub fn process(pid: i32) -> String {
 pub fn state(what: &str, state: ClockState) -> String {
     let clocks = ClockName::ALL.map(|clock| {
         let name = clock.to_string();
-        format!("  {name:<9}  {}", shift(state.of(clock)))
+        format!("  {name:<9}  {}", shift(shift_of(&state, clock)))
     });
     format!("{what}\n{}", clocks.join("\n"))
 }
@@ -34,7 +34,7 @@ fn shift(shift: ClockShift) -> String {
     }
 }
 
-/// What a person should know who has just changed clocks.
+/// Returns warnings for a person who has just changed clocks.
 pub fn warnings(before: ClockState, after: ClockState) -> Vec<String> {
     let mut warnings = Vec::new();
     let back = before

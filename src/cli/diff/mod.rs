@@ -1,4 +1,4 @@
-//! `diff`: two runs compared by meaning, or all runs with the baseline.
+//! `diff`: compares two runs by meaning, or all runs with the baseline.
 
 mod sides;
 mod told;
@@ -6,17 +6,8 @@ mod told;
 pub use sides::{Pair, Side};
 pub use told::{comparisons, markdown};
 
-use super::exit::{Exit, Failure};
-use super::format::Format;
-use super::home::Home;
-use super::output;
-use super::progress::look;
-use super::recorded::read_result;
-use crate::model::Outcome;
+use super::*;
 use crate::report::diff::{self, DEFAULT_RATIO, Difference};
-use crate::report::shown;
-use clap::Args;
-use std::path::PathBuf;
 
 /// Compare two runs by meaning: verdicts, promises of the lock, violations, measurements beyond the noise
 ///
@@ -34,15 +25,16 @@ pub struct Diff {
     old: String,
     /// The run that is compared, such as pause-gt-ttl
     new: String,
-    /// Measurements count as changed from this ratio on, either way
+    /// Report measurements that changed by this ratio or more, either way
     #[arg(long, value_name = "RATIO", default_value_t = DEFAULT_RATIO, value_parser = threshold)]
     threshold: f64,
+    /// Print for people, one JSON document, or Markdown
     #[arg(long, value_enum, default_value_t = Format::Human)]
     pub format: Format,
     /// Show measurements within the noise too
     #[arg(long)]
     all: bool,
-    /// The folder that names are looked up in [default: results/]
+    /// Look names up in DIR [default: results/]
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
 }
@@ -53,17 +45,17 @@ fn threshold(text: &str) -> Result<f64, String> {
     ratio.ok_or_else(|| "a ratio of at least 1 is needed, such as 1.5".to_owned())
 }
 
-/// One pair, and what came of it.
+/// A pair of results, and the outcome of their comparison.
 pub struct Comparison {
     pub pair: Pair,
-    pub came_to: CameTo,
+    pub came_to: ComparisonOutcome,
 }
 
-pub enum CameTo {
+pub enum ComparisonOutcome {
     Compared(Difference),
-    /// And why.
+    /// The results cannot be compared, for these reasons.
     NotComparable(Vec<String>),
-    /// A scenario that the old side does not know yet: no fault of the new one.
+    /// The old side does not have the scenario yet, which is not an error of the new side.
     OnlyNew,
 }
 
@@ -79,7 +71,7 @@ impl Diff {
         );
         let (old, new) = match (old, new) {
             (Ok(old), Ok(new)) => (old, new),
-            // All errors at once.
+            // Report both errors at once.
             (Err(old), Err(new)) if old.to_string() != new.to_string() => {
                 return Err(Failure::new(old.exit, format!("{old}\n{new}")));
             }
@@ -98,39 +90,41 @@ impl Diff {
         for comparison in &comparisons {
             let called = shown::line(&comparison.pair.called);
             match &comparison.came_to {
-                CameTo::Compared(_) => {}
-                CameTo::NotComparable(reasons) => {
+                ComparisonOutcome::Compared(_) => {}
+                ComparisonOutcome::NotComparable(reasons) => {
                     output::complain(format_args!("error: {called}: not comparable"));
                     let reasons = reasons.iter();
                     let reasons = reasons.map(|reason| format!("  {}", shown::line(reason)));
                     reasons.for_each(output::complain);
                 }
-                CameTo::OnlyNew => {
+                ComparisonOutcome::OnlyNew => {
                     output::complain(format_args!("{called}: only the new side has a run of it"));
                 }
             }
         }
-        // With nothing that could be compared, nothing is known to be the same.
+        // If nothing could be compared, nothing is known to be the same.
         let worst = worst(&comparisons, |difference| {
-            match difference.verdict_changed {
-                true => Outcome::NotAsExpected,
-                false => Outcome::AsExpected,
+            if difference.verdict_changed {
+                Outcome::NotAsExpected
+            } else {
+                Outcome::AsExpected
             }
         });
         Ok(worst.unwrap_or(Outcome::Inconclusive).into())
     }
 }
 
-/// Changed beats unknown beats the same, as with every verdict; `None` where there was
-/// nothing to compare with. How heavy a difference weighs is for whoever asks.
+/// Returns the worst outcome: changed is worse than unknown, unknown is worse than the same, as
+/// with every verdict. Returns `None` if there was nothing to compare with. The caller decides
+/// the weight of a difference.
 pub fn worst(
     comparisons: &[Comparison],
     weight: impl Fn(&Difference) -> Outcome,
 ) -> Option<Outcome> {
     let weights = comparisons.iter().filter_map(|one| match &one.came_to {
-        CameTo::Compared(difference) => Some(weight(difference)),
-        CameTo::NotComparable(_) => Some(Outcome::Inconclusive),
-        CameTo::OnlyNew => None,
+        ComparisonOutcome::Compared(difference) => Some(weight(difference)),
+        ComparisonOutcome::NotComparable(_) => Some(Outcome::Inconclusive),
+        ComparisonOutcome::OnlyNew => None,
     });
     weights.min()
 }
@@ -142,23 +136,23 @@ impl Comparison {
     }
 }
 
-fn compare(pair: &Pair, threshold: f64) -> CameTo {
+fn compare(pair: &Pair, threshold: f64) -> ComparisonOutcome {
     let (old, new) = match (&pair.old, &pair.new) {
         (Some(old), Some(new)) => (read_result(old), read_result(new)),
-        (None, _) => return CameTo::OnlyNew,
+        (None, _) => return ComparisonOutcome::OnlyNew,
         (_, None) => {
             let reason = "the new side has no run of it".to_owned();
-            return CameTo::NotComparable(vec![reason]);
+            return ComparisonOutcome::NotComparable(vec![reason]);
         }
     };
     match (old, new) {
         (Ok(old), Ok(new)) => match diff::compare(&old, &new, threshold) {
-            Ok(difference) => CameTo::Compared(difference),
-            Err(error) => CameTo::NotComparable(vec![error.to_string()]),
+            Ok(difference) => ComparisonOutcome::Compared(difference),
+            Err(error) => ComparisonOutcome::NotComparable(vec![error.to_string()]),
         },
         (old, new) => {
             let errors = [old.err(), new.err()].into_iter().flatten();
-            CameTo::NotComparable(errors.collect())
+            ComparisonOutcome::NotComparable(errors.collect())
         }
     }
 }

@@ -1,15 +1,13 @@
-//! What OLD and NEW mean: files, folders, names.
+//! The meaning of OLD and NEW: files, folders, names.
 
-use crate::cli::exit::{Exit, Failure};
+use super::*;
 use crate::cli::overview::BASELINE;
-use crate::cli::recorded::read_result;
 use crate::run::{RESULT, SCENARIO};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
 
 const LATEST: &str = "latest";
 
-/// One result, or those of many scenarios, by name.
+/// One result, or the results of many scenarios by name.
 #[derive(Debug, PartialEq)]
 pub enum Side {
     One(PathBuf),
@@ -19,9 +17,9 @@ pub enum Side {
     },
 }
 
-/// Two results to compare; `None` where one side has none.
+/// Two results to compare; `None` if a side has none.
 pub struct Pair {
-    /// The scenario's name, or both files.
+    /// The scenario's name, or the paths of both files.
     pub called: String,
     pub old: Option<PathBuf>,
     pub new: Option<PathBuf>,
@@ -41,7 +39,7 @@ impl Side {
         if let Ok(about) = path.symlink_metadata()
             && !path.is_dir()
         {
-            // A link that a person names is followed here, and none after this.
+            // Follow a link that the user named, and no link after it.
             let leads_to = path.canonicalize().ok().filter(|_| about.is_symlink());
             return Ok(Side::One(leads_to.unwrap_or_else(|| path.to_owned())));
         }
@@ -72,9 +70,10 @@ impl Side {
         found.map(Side::One).ok_or_else(|| {
             let around = folder.parent().unwrap_or(&folder);
             let known: Vec<String> = results_below(around).into_keys().collect();
-            let known = match known.is_empty() {
-                true => "no scenario has one there".to_owned(),
-                false => format!("there are those of {}", known.join(", ")),
+            let known = if known.is_empty() {
+                "no scenario has one there".to_owned()
+            } else {
+                format!("there are those of {}", known.join(", "))
             };
             let shown = around.display();
             let message = "neither a file, nor a folder, nor a scenario with a result in";
@@ -85,45 +84,34 @@ impl Side {
     fn many(folder: &Path) -> Result<Side, Failure> {
         let results = results_below(folder);
         let shown = folder.display();
-        match results.is_empty() {
-            true => Err(Failure::usage(format!(
+        if results.is_empty() {
+            Err(Failure::usage(format!(
                 "{shown} has no results: neither a {RESULT}, nor SCENARIO/{RESULT}, nor SCENARIO/{LATEST}/{RESULT}"
-            ))),
-            false => Ok(Side::Many {
+            )))
+        } else {
+            Ok(Side::Many {
                 folder: folder.to_owned(),
                 results,
-            }),
+            })
         }
     }
 }
 
-/// What belongs together. One result beside many is compared with the one of its
-/// own scenario.
+/// Pairs the results that belong together. A single result is compared with the one of its own
+/// scenario among many.
 pub fn pairs(old: Side, new: Side) -> Result<Vec<Pair>, Failure> {
-    let pairs = match (old, new) {
+    let (called, old, new) = match (old, new) {
         (Side::One(old), Side::One(new)) => {
             let called = format!("{} and {}", old.display(), new.display());
-            vec![Pair {
-                called,
-                old: Some(old),
-                new: Some(new),
-            }]
+            (called, old, new)
         }
         (Side::One(old), Side::Many { folder, results }) => {
             let (called, new) = counterpart(&old, &folder, &results)?;
-            vec![Pair {
-                called,
-                old: Some(old),
-                new: Some(new),
-            }]
+            (called, old, new)
         }
         (Side::Many { folder, results }, Side::One(new)) => {
             let (called, old) = counterpart(&new, &folder, &results)?;
-            vec![Pair {
-                called,
-                old: Some(old),
-                new: Some(new),
-            }]
+            (called, old, new)
         }
         (Side::Many { results: old, .. }, Side::Many { results: new, .. }) => {
             let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
@@ -132,10 +120,14 @@ pub fn pairs(old: Side, new: Side) -> Result<Vec<Pair>, Failure> {
                 old: old.get(name).cloned(),
                 new: new.get(name).cloned(),
             };
-            names.into_iter().map(pair).collect()
+            return Ok(names.into_iter().map(pair).collect());
         }
     };
-    Ok(pairs)
+    Ok(vec![Pair {
+        called,
+        old: Some(old),
+        new: Some(new),
+    }])
 }
 
 fn counterpart(
@@ -159,8 +151,8 @@ fn counterpart(
     }
 }
 
-/// The result of a run's folder, or of a scenario's latest run. A run that has
-/// none yet is named all the same, so that it can be complained about.
+/// Returns the result of a run's folder, or of a scenario's latest run. For a latest run
+/// without a result it still returns the path, so that the error can name it.
 fn result_in(folder: &Path) -> Option<PathBuf> {
     let own = folder.join(RESULT);
     if own.symlink_metadata().is_ok() {

@@ -1,39 +1,38 @@
-//! What came of all comparisons, as somebody asked for it.
+//! The results of all comparisons, in each output format.
 
-use super::{CameTo, Comparison};
+use super::*;
 use crate::report::diff::{page, screen};
 use crate::report::look::Look;
 use crate::report::markup::cell;
-use crate::report::shown;
-use serde_json::{Value, json};
-use std::path::PathBuf;
 
 pub fn human(comparisons: &[Comparison], look: &Look) -> String {
     let compared = comparisons.iter().filter_map(|comparison| {
-        let CameTo::Compared(difference) = &comparison.came_to else {
+        let ComparisonOutcome::Compared(difference) = &comparison.came_to else {
             return None;
         };
         let [old, new] = [&comparison.pair.old, &comparison.pair.new].map(path);
         let files = format!("old: {old}\nnew: {new}\n");
         Some(screen(difference, look) + &files)
     });
-    compared.collect::<Vec<String>>().join("\n")
+    joined(compared, "\n")
 }
 
 pub fn markdown<'a>(comparisons: impl IntoIterator<Item = &'a Comparison>, all: bool) -> String {
     let told = comparisons.into_iter().map(|comparison| {
         let called = cell(&comparison.pair.called);
         match &comparison.came_to {
-            CameTo::Compared(difference) => page(difference, all),
-            CameTo::OnlyNew => format!("### {called}: only the new side has a run of it\n"),
-            CameTo::NotComparable(reasons) => {
+            ComparisonOutcome::Compared(difference) => page(difference, all),
+            ComparisonOutcome::OnlyNew => {
+                format!("### {called}: only the new side has a run of it\n")
+            }
+            ComparisonOutcome::NotComparable(reasons) => {
                 let reasons = reasons.iter().map(|reason| cell(reason));
-                let reasons = reasons.collect::<Vec<String>>().join("\n\n");
+                let reasons = joined(reasons, "\n\n");
                 format!("### {called}: **not comparable**\n\n{reasons}\n")
             }
         }
     });
-    told.collect::<Vec<String>>().join("\n")
+    joined(told, "\n")
 }
 
 pub fn json(all: &[Comparison]) -> String {
@@ -46,9 +45,9 @@ pub fn comparisons(all: &[Comparison]) -> Value {
         let [old, new] = [&comparison.pair.old, &comparison.pair.new];
         let mut told = json!({ "old": old, "new": new });
         match &comparison.came_to {
-            CameTo::Compared(difference) => told["difference"] = json!(difference),
-            CameTo::NotComparable(reasons) => told["not_comparable"] = json!(reasons),
-            CameTo::OnlyNew => {}
+            ComparisonOutcome::Compared(difference) => told["difference"] = json!(difference),
+            ComparisonOutcome::NotComparable(reasons) => told["not_comparable"] = json!(reasons),
+            ComparisonOutcome::OnlyNew => {}
         }
         told
     });

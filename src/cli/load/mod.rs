@@ -1,25 +1,20 @@
-//! What the commands that make a load share: servers that answer, a scenario that
-//! is written from options, and the run at these servers.
+//! The common parts of the commands that make a load: the check that servers answer, the
+//! scenario that is written from the options, and the run at these servers.
 
 mod servers;
 mod written;
 
-pub use servers::{Servers, mistakes_in_addresses, must_answer};
-pub use written::{Written, scalar};
+pub use crate::run::ServerAddresses;
+pub use servers::{mistakes_in_addresses, must_answer};
+pub use written::{WrittenScenario, scalar};
 
-use super::exit::{Exit, Failure};
-use super::format::Printed;
-use super::home::Home;
 use super::runs_document::RunsDocument;
-use super::{interrupt, output, progress};
-use crate::report::terminal;
+use super::*;
 use crate::run::{LocalRequest, run_local};
 use crate::scenario::Scenario;
-use std::path::{Path, PathBuf};
 
-/// The scenario that was written from the options; or everything that is wrong with
-/// them, told at once.
-pub fn scenario(written: &Written, mut mistakes: Vec<String>) -> Result<Scenario, Failure> {
+/// Returns the scenario that was written from the options, or all errors in the options at once.
+pub fn scenario(written: &WrittenScenario, mut mistakes: Vec<String>) -> Result<Scenario, Failure> {
     match written.scenario() {
         Ok(scenario) if mistakes.is_empty() => return Ok(scenario),
         Ok(_) => {}
@@ -28,7 +23,8 @@ pub fn scenario(written: &Written, mut mistakes: Vec<String>) -> Result<Scenario
     Err(Failure::usage(mistakes.join("\n")))
 }
 
-/// Where results go: as given, else into the home's folder, else into this one.
+/// Returns the folder for results: the given one, or else the home's, or else `results` in the
+/// current folder.
 pub fn results(given: Option<PathBuf>, home: Option<&Path>) -> Result<PathBuf, Failure> {
     match (given, Home::find(home)) {
         (Some(folder), _) => Ok(folder),
@@ -38,17 +34,16 @@ pub fn results(given: Option<PathBuf>, home: Option<&Path>) -> Result<PathBuf, F
     }
 }
 
-pub async fn run(request: &LocalRequest<'_>, printed: &Printed) -> Result<Exit, Failure> {
+pub async fn run(request: &LocalRequest<'_>, printed: &OutputFormat) -> Result<Exit, Failure> {
     let interrupt = interrupt::listen()?;
     let progress = progress::for_this_output();
     let run = run_local(request, &progress, &interrupt).await?;
-    match printed.is_json() {
-        true => {
-            let mut document = RunsDocument::default();
-            document.add(&run);
-            document.print(Ok(run.verdict()))?;
-        }
-        false => output::screen(terminal::screen(&run, &progress::look(false)))?,
+    if printed.is_json() {
+        let mut document = RunsDocument::default();
+        document.add(&run);
+        document.print(Ok(run.verdict()))?;
+    } else {
+        output::screen(terminal::screen(&run, &progress::look(false)))?
     }
     Ok(run.verdict().into())
 }

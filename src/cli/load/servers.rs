@@ -1,61 +1,36 @@
-use crate::cli::exit::{Exit, Failure};
+use super::*;
 use crate::run::ServerAddresses;
-use clap::Args;
 use futures_util::future::join_all;
 use std::net::Ipv6Addr;
-use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 const ANSWER_DEADLINE: Duration = Duration::from_secs(3);
 
-#[derive(Args)]
-pub struct Servers {
-    /// A Redis; several are the independent nodes of Redlock
-    #[arg(long, value_delimiter = ',', value_name = "HOST:PORT")]
-    pub redis: Vec<String>,
-    /// The members of an etcd cluster
-    #[arg(long, value_delimiter = ',', value_name = "HOST:PORT")]
-    pub etcd: Vec<String>,
-}
-
-impl Servers {
-    pub fn all(&self) -> impl Iterator<Item = (&'static str, &String)> {
-        let redis = self.redis.iter().map(|address| ("--redis", address));
-        redis.chain(self.etcd.iter().map(|address| ("--etcd", address)))
-    }
-}
-
-impl From<Servers> for ServerAddresses {
-    fn from(Servers { redis, etcd }: Servers) -> ServerAddresses {
-        ServerAddresses { redis, etcd }
-    }
-}
-
-/// What is no address, or is there twice, in words.
-pub fn mistakes_in_addresses(servers: &Servers) -> Vec<String> {
+/// Describes each address that is malformed or given twice.
+pub fn mistakes_in_addresses(servers: &ServerAddresses) -> Vec<String> {
     let given: Vec<(&str, &String)> = servers.all().collect();
     let mut mistakes = Vec::new();
-    for (place, (option, address)) in given.iter().enumerate() {
+    for (place, (program, address)) in given.iter().enumerate() {
         if address.contains('@') {
-            // A password is not repeated where somebody may look on.
+            // Do not repeat a password: somebody else may see the screen.
             mistakes.push(format!(
-                "{option}: an address is HOST:PORT, such as 127.0.0.1:6379, without scheme, user or password"
+                "--{program}: an address is HOST:PORT, such as 127.0.0.1:6379, without scheme, user or password"
             ));
         } else if !is_address(address) {
             mistakes.push(format!(
-                "{option}: `{address}` is no address; write such as 127.0.0.1:6379"
+                "--{program}: `{address}` is not an address; write it like 127.0.0.1:6379"
             ));
-        } else if given[..place].contains(&(*option, *address)) {
+        } else if given[..place].contains(&(*program, *address)) {
             mistakes.push(format!(
-                "{option}: {address} is named twice, and one server counts once"
+                "--{program}: {address} is named twice, and one server counts once"
             ));
         }
     }
     mistakes
 }
 
-/// `HOST:PORT`; a host of IPv6 stands in brackets.
+/// Returns whether the text is `HOST:PORT`; an IPv6 host must be in brackets.
 fn is_address(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else {
         return false;
@@ -73,20 +48,21 @@ fn is_address(text: &str) -> bool {
     is_host && port.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
-/// Whether somebody listens at every address; whoever does not is named.
-pub async fn must_answer(servers: &Servers) -> Result<(), Failure> {
-    let asked = servers.all().map(|(option, address)| async move {
+/// Fails and names the addresses where no server accepts a connection.
+pub async fn must_answer(servers: &ServerAddresses) -> Result<(), Failure> {
+    let asked = servers.all().map(|(program, address)| async move {
         let reason = match timeout(ANSWER_DEADLINE, TcpStream::connect(address)).await {
             Ok(Ok(_)) => return None,
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("nothing came within {} s", ANSWER_DEADLINE.as_secs()),
         };
-        Some(format!("{option}: {address} does not answer: {reason}"))
+        Some(format!("--{program}: {address} does not answer: {reason}"))
     });
     let silent: Vec<String> = join_all(asked).await.into_iter().flatten().collect();
-    match silent.is_empty() {
-        true => Ok(()),
-        false => Err(Failure::new(Exit::Unavailable, silent.join("\n"))),
+    if silent.is_empty() {
+        Ok(())
+    } else {
+        Err(Failure::new(Exit::Unavailable, silent.join("\n")))
     }
 }
 

@@ -1,24 +1,23 @@
-//! A scenario that is written from options. Whatever the scenario's own rules say
-//! about a line of it is said about the option that the line came from, so there is
-//! one set of rules for both.
+//! A scenario that is written from options. An error in one of its lines is reported as an
+//! error of the option that the line came from, so that both follow the same rules.
 
+use super::*;
 use crate::scenario::{Scenario, Settings, Surroundings};
 use crate::yaml::Complaint;
-use std::path::Path;
 
-pub struct Written {
+pub struct WrittenScenario {
     name: &'static str,
     lines: Vec<(String, Option<&'static str>)>,
 }
 
-impl Written {
-    pub fn new(name: &'static str, about: &str) -> Written {
-        let typed: Vec<String> = std::env::args().skip(1).map(as_typed).collect();
-        let mut written = Written {
+impl WrittenScenario {
+    pub fn new(name: &'static str, about: &str) -> WrittenScenario {
+        let typed = joined(std::env::args().skip(1).map(as_typed), " ");
+        let mut written = WrittenScenario {
             name,
             lines: Vec::new(),
         };
-        written.line(format!("# Written by: fencepost {}", typed.join(" ")));
+        written.line(format!("# Written by: fencepost {typed}"));
         written.line(format!("name: {name}"));
         written.line(format!("about: {}", scalar(about)));
         written.line("kind: load");
@@ -29,22 +28,26 @@ impl Written {
         self.lines.push((text.into(), None));
     }
 
-    /// A line that says what an option says.
+    /// Adds a line that comes from an option.
     pub fn from(&mut self, option: &'static str, text: impl Into<String>) {
         self.lines.push((text.into(), Some(option)));
     }
 
-    /// As [`Written::from`], where the option was given.
-    pub fn maybe(&mut self, option: &'static str, field: &str, value: Option<&String>) {
-        if let Some(value) = value {
+    /// Adds a field with one value that comes from an option, if it was given.
+    pub fn field<'a>(
+        &mut self,
+        option: &'static str,
+        field: &str,
+        value: impl Into<Option<&'a String>>,
+    ) {
+        if let Some(value) = value.into() {
             self.from(option, format!("{field}: {}", scalar(value)));
         }
     }
 
-    /// The scenario, or everything that is wrong with the options.
+    /// Returns the scenario, or all errors in the options.
     pub fn scenario(&self) -> Result<Scenario, Vec<String>> {
-        let lines: Vec<&str> = self.lines.iter().map(|(text, _)| text.as_str()).collect();
-        let text = lines.join("\n") + "\n";
+        let text = joined(self.lines.iter().map(|(text, _)| text), "\n") + "\n";
         let file = format!("{}.yml", self.name);
         let around = Surroundings::Recorded;
         let parsed = Scenario::parse(Path::new(&file), &text, &Settings::default(), &around);
@@ -54,7 +57,7 @@ impl Written {
         })
     }
 
-    /// `contend.yml:7:8: …` → `--ttl: …`.
+    /// Turns `contend.yml:7:8: …` into `--ttl: …`.
     fn about_option(&self, complaint: &Complaint) -> String {
         let option = || {
             let (_, option) = self.lines.get(complaint.line?.checked_sub(1)?)?;
@@ -64,23 +67,24 @@ impl Written {
     }
 }
 
-/// For a remark: whatever is typed, it stays in its line.
+/// Returns an argument for a comment: quoted if it could leave its line.
 fn as_typed(word: String) -> String {
-    match word.chars().all(|c| c.is_ascii_graphic()) {
-        true => word,
-        false => format!("{word:?}"),
+    if word.chars().all(|c| c.is_ascii_graphic()) {
+        word
+    } else {
+        format!("{word:?}")
     }
 }
 
-/// A text as a value of YAML: bare where that is safe to read.
+/// Returns a text as a YAML value, unquoted if that is safe.
 pub fn scalar(text: &str) -> String {
     let is_bare = |c: char| c.is_ascii_alphanumeric() || "._/-".contains(c);
     let starts_well = text.starts_with(|c: char| c.is_ascii_alphanumeric());
-    match starts_well && text.chars().all(is_bare) {
-        true => text.to_owned(),
-        // A text of JSON is one of YAML.
-        false => serde_json::Value::from(text).to_string(),
+    if starts_well && text.chars().all(is_bare) {
+        return text.to_owned();
     }
+    // A JSON string is also a YAML string.
+    serde_json::Value::from(text).to_string()
 }
 
 #[cfg(test)]

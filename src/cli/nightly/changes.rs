@@ -1,27 +1,23 @@
-//! What is not as it was when somebody reviewed it.
+//! The changes since the reviewed baseline.
 
-use super::Loaded;
-use crate::cli::diff::{CameTo, Comparison, Pair, comparisons, markdown, worst};
+use super::*;
+use crate::cli::diff::{Comparison, ComparisonOutcome, Pair, comparisons, markdown, worst};
 use crate::cli::overview::{BASELINE, folders};
-use crate::model::Outcome;
 use crate::report::diff::{DEFAULT_RATIO, Difference, folded};
-use crate::report::shown;
 use crate::report::summary::Summary;
 use crate::run::RESULT;
-use serde_json::Value;
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
 
-/// The runs of this night beside the baseline, scenario by scenario.
+/// The runs of this night compared with the baseline, scenario by scenario.
 pub struct Changes {
     comparisons: Vec<Comparison>,
 }
 
 impl Changes {
-    /// Of a scenario that ran several times, the worst run. What has a baseline and did not
-    /// run is told too, loads apart: those are not for the night.
-    pub fn since_baseline(results: &Path, summary: &Summary, library: &Loaded) -> Changes {
+    /// Compares the worst run of each scenario. A scenario with a baseline that did not run is
+    /// included too, except loads: those do not run at night.
+    pub fn since_baseline(results: &Path, summary: &Summary, library: &LoadedLibrary) -> Changes {
         let pairs = summary.worst_runs().map(|(scenario, folder)| {
             let old = results.join(BASELINE).join(scenario).join(RESULT);
             Pair {
@@ -39,15 +35,15 @@ impl Changes {
         }
     }
 
-    /// What a night with these changes is at best.
+    /// Returns the best outcome that a night with these changes can have.
     pub fn outcome(&self) -> Outcome {
         worst(&self.comparisons, Difference::weight).unwrap_or(Outcome::AsExpected)
     }
 
-    /// What a heading has to say that only knows of tonight; empty where all is as it was.
+    /// Returns what the heading must add about the baseline; empty if nothing changed.
     pub fn but(&self) -> String {
         let differ = self.count(|it| has_weight(it, Outcome::NotAsExpected));
-        let unknown = self.count(|it| matches!(it, CameTo::NotComparable(_)));
+        let unknown = self.count(|it| matches!(it, ComparisonOutcome::NotComparable(_)));
         let differ = match differ {
             0 => None,
             1 => Some("1 differs from the baseline".to_owned()),
@@ -61,49 +57,37 @@ impl Changes {
         said.join(", ")
     }
 
-    fn count(&self, is_it: impl Fn(&CameTo) -> bool) -> usize {
+    fn count(&self, is_it: impl Fn(&ComparisonOutcome) -> bool) -> usize {
         let all = self.comparisons.iter();
         all.filter(|one| is_it(&one.came_to)).count()
     }
 
-    /// How many are how, in a line.
+    /// Returns the number of scenarios in each state, in one line.
     fn words(&self) -> String {
+        let of = |weight| self.count(|it| has_weight(it, weight));
+        let unknown = self.count(|it| matches!(it, ComparisonOutcome::NotComparable(_)));
+        let new = self.count(|it| matches!(it, ComparisonOutcome::OnlyNew));
         let counted = [
-            (
-                self.count(|it| has_weight(it, Outcome::NotAsExpected)),
-                "with another verdict",
-            ),
-            (
-                self.count(|it| has_weight(it, Outcome::Inconclusive)),
-                "in doubt",
-            ),
-            (
-                self.count(|it| has_weight(it, Outcome::AsExpected)),
-                "with the same verdicts",
-            ),
-            (
-                self.count(|it| matches!(it, CameTo::NotComparable(_))),
-                "not comparable",
-            ),
-            (
-                self.count(|it| matches!(it, CameTo::OnlyNew)),
-                "without a baseline (`fencepost bless` makes one)",
-            ),
+            (of(Outcome::NotAsExpected), "with another verdict"),
+            (of(Outcome::Inconclusive), "in doubt"),
+            (of(Outcome::AsExpected), "with the same verdicts"),
+            (unknown, "not comparable"),
+            (new, "without a baseline (`fencepost bless` makes one)"),
         ];
         let counted = counted.iter().filter(|(count, _)| *count > 0);
-        let counted: Vec<String> = counted.map(|(n, what)| format!("{n} {what}")).collect();
-        match counted.is_empty() {
-            true => "nothing ran that could be compared".to_owned(),
-            false => counted.join(", "),
+        let counted = joined(counted.map(|(n, what)| format!("{n} {what}")), ", ");
+        if counted.is_empty() {
+            return "nothing ran that could be compared".to_owned();
         }
+        counted
     }
 
-    /// What a person should look at.
+    /// Returns the comparisons that a person should look at.
     fn worth_reading(&self) -> impl Iterator<Item = &Comparison> {
         self.comparisons.iter().filter(|one| match &one.came_to {
-            CameTo::Compared(difference) => difference.is_worth_reading(),
-            CameTo::NotComparable(_) => true,
-            CameTo::OnlyNew => false,
+            ComparisonOutcome::Compared(difference) => difference.is_worth_reading(),
+            ComparisonOutcome::NotComparable(_) => true,
+            ComparisonOutcome::OnlyNew => false,
         })
     }
 
@@ -111,9 +95,11 @@ impl Changes {
         let mut text = format!("against the baseline: {}\n", self.words());
         for comparison in self.worth_reading() {
             let words = match &comparison.came_to {
-                CameTo::Compared(difference) => difference.headline(),
-                CameTo::NotComparable(reasons) => format!("not comparable: {}", reasons.join("; ")),
-                CameTo::OnlyNew => continue,
+                ComparisonOutcome::Compared(difference) => difference.headline(),
+                ComparisonOutcome::NotComparable(reasons) => {
+                    format!("not comparable: {}", reasons.join("; "))
+                }
+                ComparisonOutcome::OnlyNew => continue,
             };
             let line = format!("{}: {words}", comparison.pair.called);
             text = text + "  " + &shown::line(&line) + "\n";
@@ -121,40 +107,46 @@ impl Changes {
         text
     }
 
-    /// As `diff` has it.
+    /// Returns the comparisons as `diff` prints them.
     pub fn document(&self) -> Value {
         comparisons(&self.comparisons)
     }
 
-    /// In parts, each of which may be left out where the page gets too long.
+    /// Returns the page in parts. Each can be left out if the page gets too long.
     pub fn page(&self) -> Vec<String> {
         let head = format!("## Against the baseline\n\n{}.\n", self.words());
         let parts = self.worth_reading().map(|one| match &one.came_to {
-            // What only took longer or shorter is there for whoever wants to see it.
-            CameTo::Compared(difference) if !difference.verdict_changed => folded(difference),
+            // A difference without a changed verdict is folded: only some readers want it.
+            ComparisonOutcome::Compared(difference) if !difference.verdict_changed => {
+                folded(difference)
+            }
             _ => markdown([one], false),
         });
         std::iter::once(head).chain(parts).collect()
     }
 }
 
-fn has_weight(came_to: &CameTo, weight: Outcome) -> bool {
-    matches!(came_to, CameTo::Compared(difference) if difference.weight() == weight)
+fn has_weight(came_to: &ComparisonOutcome, weight: Outcome) -> bool {
+    matches!(came_to, ComparisonOutcome::Compared(difference) if difference.weight() == weight)
 }
 
-/// The reviewed results that nothing of tonight stands beside.
-fn missed(baseline: &Path, is_missed: &dyn Fn(&str) -> bool, library: &Loaded) -> Vec<Comparison> {
+/// Returns the results of the baseline that have no run of this night.
+fn missed(
+    baseline: &Path,
+    is_missed: &dyn Fn(&str) -> bool,
+    library: &LoadedLibrary,
+) -> Vec<Comparison> {
     let unknown = |called: String, old: PathBuf, reason: String| Comparison {
         pair: Pair {
             called,
             old: Some(old),
             new: None,
         },
-        came_to: CameTo::NotComparable(vec![reason]),
+        came_to: ComparisonOutcome::NotComparable(vec![reason]),
     };
     let mut names = match folders(baseline) {
         Ok(names) => names,
-        // Nobody has reviewed anything yet.
+        // There is no baseline yet.
         Err(error) if error.kind() == ErrorKind::NotFound => return Vec::new(),
         Err(error) => {
             let reason = format!("cannot read {}: {error}", baseline.display());
@@ -168,13 +160,10 @@ fn missed(baseline: &Path, is_missed: &dyn Fn(&str) -> bool, library: &Loaded) -
         if !is_missed(&name) || !result.exists() {
             return None;
         }
-        let reason = match library.knows(&name) {
-            true => "it has a baseline, and did not run".to_owned(),
-            false => format!(
+        let reason = if library.knows(&name) { "it has a baseline, and did not run".to_owned() } else { format!(
                 "it has a baseline, and no scenario is called so any more; if that is meant, remove {}",
                 baseline.join(&name).display()
-            ),
-        };
+            ) };
         Some(unknown(name, result, reason))
     });
     missed.collect()

@@ -1,95 +1,83 @@
-//! `nightly`: everything once more, beside what somebody has reviewed.
+//! `nightly`: runs every scenario again and compares it with the reviewed baseline.
 
 mod changes;
 
-use super::batch::{Batch, Harvest, Manner};
-use super::exit::{Exit, Failure};
-use super::format::Printed;
-use super::home::Home;
-use super::{output, overview};
-use crate::run::{make_folder, write_whole};
+use super::runs::{RunsReport, run_scenarios};
+use super::*;
+use crate::run::{RunOptions, make_folder, write_whole};
 use crate::scenario::{Scenario, Settings};
 use changes::Changes;
-use clap::Args;
-use serde_json::json;
-use std::path::{Path, PathBuf};
 
 const SUMMARY: &str = "summary.md";
 
 /// Run every scenario of faults, compare with the baseline, and write what people and CI read
 ///
 /// Leaves results/index.html (the overview of all runs), results/junit.xml and results/summary.md
-/// (verdicts, and what changed against results/baseline/). A scenario that cannot run is told of,
-/// and the others run all the same; what an interrupted one had come to is written as well.
+/// (verdicts, and what changed against results/baseline/). A scenario that cannot run is reported,
+/// and the others still run; what an interrupted one had come to is written as well.
 ///
 /// Exit codes: as of run, and 1 also when a verdict differs from the baseline, 2 also when a
-/// baseline cannot be read or has no run beside it. A scenario without a baseline is said, and is
-/// no failure.
+/// baseline cannot be read or has no run beside it. A scenario without a baseline is reported, and
+/// is not a failure.
 #[derive(Args)]
 pub struct Nightly {
     #[command(flatten)]
-    manner: Manner,
+    options: RunOptions,
     #[command(flatten)]
-    pub printed: Printed,
+    pub printed: OutputFormat,
 }
 
 impl Nightly {
-    pub async fn execute(self, home: Home) -> Result<Exit, Failure> {
-        let results = self.manner.results(&home);
-        // A place that cannot be written to is better known before the night.
+    pub async fn execute(mut self, home: Home) -> Result<Exit, Failure> {
+        let results = home.results_of(&self.options);
+        // Find out before the night whether the folder is writable.
         make_folder(&results)?;
         let mut library = self.load(&home);
         let mut failures = std::mem::take(&mut library.failures);
-        let mut harvest = Harvest::default();
-        let batch = Batch {
-            home: &home,
-            scenarios: &library.scenarios,
-            manner: &self.manner,
-            case: None,
-            keep: false,
-            keep_going: true,
-            silent: self.printed.is_json(),
-        };
-        // Where nothing could be read, that is all there is to say.
+        let mut report = RunsReport::new(self.printed.is_json());
+        // A scenario that cannot run must not keep the others from running.
+        self.options.keep_going = true;
+        // If no scenario could be read, there is nothing to run.
         let is_hopeless = library.scenarios.is_empty() && !failures.is_empty();
-        if !is_hopeless && let Err(failure) = batch.run(&mut harvest).await {
+        let ended = if is_hopeless {
+            Ok(())
+        } else {
+            run_scenarios(&home, &library.scenarios, &self.options, &mut report).await
+        };
+        if let Err(failure) = ended {
             for scenario in &library.scenarios {
-                if !harvest.has(&scenario.name) {
-                    harvest.add_invalid(&scenario.name, &failure.to_string());
+                if !report.has(&scenario.name) {
+                    report.add_invalid(&scenario.name, &failure.to_string());
                 }
             }
-            // What stopped a run counts before what could not begin.
+            // The failure that stopped the runs comes before those of invalid scenarios.
             failures.insert(0, failure);
         }
         for (scenario, reason) in &library.invalid {
-            harvest.add_invalid(scenario, reason);
+            report.add_invalid(scenario, reason);
         }
-        let changes = Changes::since_baseline(&results, &harvest.summary, &library);
-        let written = write(&results, &harvest, &changes, &mut failures)?;
+        let changes = Changes::since_baseline(&results, &report.summary, &library);
+        let written = write(&results, &report, &changes, &mut failures)?;
         let ended = match failures.first() {
-            None => Ok(harvest.tally.worst().min(changes.outcome())),
-            Some(first) => {
-                let all: Vec<String> = failures.iter().map(ToString::to_string).collect();
-                Err(Failure::new(first.exit, all.join("\n")))
-            }
+            None => Ok(report.tally.worst().min(changes.outcome())),
+            Some(first) => Err(Failure::new(first.exit, joined(&failures, "\n"))),
         };
         if self.printed.is_json() {
-            let mut document = harvest.document;
+            let mut document = report.document;
             document.note("comparisons", changes.document());
             document.note("written", json!(written));
             return document.print(ended);
         }
-        let written = written.iter().map(|file| file.display().to_string());
-        let written: Vec<String> = written.collect();
+        let written = joined(written.iter().map(|file| file.display()), ", ");
         output::screen(changes.screen())?;
-        output::line(format_args!("written: {}", written.join(", ")))?;
+        output::line(format_args!("written: {written}"))?;
         Ok(ended?.into())
     }
 
-    /// What is invalid does not keep the others from running, and nothing of it keeps anybody
-    /// from being told.
-    fn load(&self, home: &Home) -> Loaded {
-        let mut loaded = Loaded::default();
+    /// Loads the library. Invalid scenarios do not keep the others from running, and their
+    /// failures do not keep the night from being reported.
+    fn load(&self, home: &Home) -> LoadedLibrary {
+        let mut loaded = LoadedLibrary::default();
         let library = home.library();
         let names = library.names().unwrap_or_else(|error| {
             loaded.failures.push(error.into());
@@ -106,7 +94,7 @@ impl Nightly {
                 return loaded;
             }
         };
-        let settings = Settings(self.manner.set.clone());
+        let settings = Settings(self.options.set.clone());
         for name in names {
             match library.load(&name, &settings, &around) {
                 Ok(scenario) if scenario.is_load() => loaded.loads.push(name),
@@ -122,23 +110,23 @@ impl Nightly {
     }
 }
 
-/// The library as far as it could be read.
+/// The part of the library that could be read.
 #[derive(Default)]
-struct Loaded {
+struct LoadedLibrary {
     scenarios: Vec<Scenario>,
-    /// They measure the machine, and are not for the night.
+    /// Loads measure the machine and do not run at night.
     loads: Vec<String>,
-    /// Each with the reason.
+    /// Each invalid scenario with the reason.
     invalid: Vec<(String, String)>,
     failures: Vec<Failure>,
 }
 
-impl Loaded {
+impl LoadedLibrary {
     fn is_load(&self, name: &str) -> bool {
         self.loads.iter().any(|load| load == name)
     }
 
-    /// Whether there is a file of that name, valid or not.
+    /// Returns whether there is a file of that name, valid or not.
     fn knows(&self, name: &str) -> bool {
         let scenarios = self.scenarios.iter().map(|scenario| scenario.name.as_str());
         let invalid = self.invalid.iter().map(|(name, _)| name);
@@ -148,15 +136,16 @@ impl Loaded {
     }
 }
 
-/// The files for people and CI, the summary last: it tells of what went wrong with the others.
+/// Writes the files for people and CI. The summary is last because it reports errors about the
+/// others.
 fn write(
     results: &Path,
-    harvest: &Harvest,
+    report: &RunsReport,
     changes: &Changes,
     failures: &mut Vec<Failure>,
 ) -> Result<Vec<PathBuf>, Failure> {
     let mut written = Vec::new();
-    for file in [harvest.write_junit(results), overview::write(results)] {
+    for file in [report.write_junit(results), overview::write(results)] {
         match file {
             Ok(file) => written.push(file),
             Err(failure) => failures.push(failure),
@@ -164,7 +153,7 @@ fn write(
     }
     let errors: Vec<String> = failures.iter().map(ToString::to_string).collect();
     let summary = results.join(SUMMARY);
-    let page = harvest
+    let page = report
         .summary
         .page(&errors, &changes.but(), &changes.page());
     write_whole(&summary, page.as_bytes())?;

@@ -1,20 +1,20 @@
 use std::time::{Duration, Instant};
 
-/// What a task does or awaits just now, and since when.
-pub struct Awaited {
+/// What a task does or awaits at the moment, and since when.
+pub struct TaskDetail {
     detail: String,
     since: Instant,
 }
 
-impl Awaited {
-    pub fn nothing_yet() -> Awaited {
-        Awaited {
+impl TaskDetail {
+    pub fn nothing_yet() -> TaskDetail {
+        TaskDetail {
             detail: String::new(),
             since: Instant::now(),
         }
     }
 
-    /// The same once more goes on; something else begins now.
+    /// Sets the detail. The time starts again only if the detail is a different one.
     pub fn set(&mut self, detail: &str) {
         if self.detail != detail {
             self.detail = detail.to_owned();

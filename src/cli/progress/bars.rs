@@ -1,15 +1,15 @@
-//! A bar on a terminal: what is under way, for how long, and what it awaits since when.
+//! A bar on a terminal: what is in progress, for how long, and what it awaits since when.
 
-use super::awaited::Awaited;
-use super::ended;
+use super::awaited::TaskDetail;
+use super::*;
 use crate::progress::Task;
-use crate::report::shown;
 use indicatif::{MultiProgress, ProgressBar, ProgressState, ProgressStyle};
+use parking_lot::Mutex;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What passes sooner is not worth a number.
+/// The shortest wait that is shown with its duration.
 const WORTH_A_NUMBER: Duration = Duration::from_secs(2);
 
 pub struct Bar {
@@ -17,12 +17,12 @@ pub struct Bar {
     bar: ProgressBar,
     all: MultiProgress,
     started: Instant,
-    awaited: Arc<Mutex<Awaited>>,
+    awaited: Arc<Mutex<TaskDetail>>,
 }
 
 impl Bar {
     pub fn begin(what: &str, all: &MultiProgress) -> Bar {
-        let awaited = Arc::new(Mutex::new(Awaited::nothing_yet()));
+        let awaited = Arc::new(Mutex::new(TaskDetail::nothing_yet()));
         let bar = ProgressBar::new_spinner();
         let bar = all.add(bar);
         let task = Bar {
@@ -41,10 +41,7 @@ impl Bar {
     fn set_style(&self, template: &str) {
         let awaited = Arc::clone(&self.awaited);
         let since = move |_: &ProgressState, text: &mut dyn Write| {
-            let lasted = awaited
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .lasted();
+            let lasted = awaited.lock().lasted();
             if lasted >= WORTH_A_NUMBER {
                 let _ = write!(text, "for {} s", lasted.as_secs());
             }
@@ -58,14 +55,14 @@ impl Bar {
 impl Task for Bar {
     fn detail(&self, detail: &str) {
         let detail = shown::line(detail);
-        let mut awaited = self.awaited.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut awaited = self.awaited.lock();
         awaited.set(&detail);
         drop(awaited);
         self.bar.set_message(detail.into_owned());
     }
 
     fn reached(&self, done: u64, of: u64, detail: &str) {
-        // The spinner has no length until somebody can say how much there is.
+        // The spinner has no length until the task knows how much there is to do.
         if self.bar.length() != Some(of) {
             self.set_style("{spinner} {prefix} {elapsed:>4} [{bar:30}] {percent:>3} %  {wide_msg}");
             self.bar.set_length(of);

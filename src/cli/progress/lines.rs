@@ -1,25 +1,23 @@
-//! Plain lines for a log: each task when it begins and ends, and now and then
-//! what takes long, so that nobody takes silence for the end.
+//! Plain lines for a log: one when a task begins, one when it ends, and from time to time one
+//! about a long task, so that silence does not look like the end.
 
-use super::awaited::Awaited;
-use super::ended;
-use crate::cli::output;
+use super::awaited::TaskDetail;
+use super::*;
 use crate::progress::Task;
-use crate::report::shown;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use parking_lot::{Condvar, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// A task that said nothing for so long says what it awaits.
+/// A task that was silent for this long reports what it awaits.
 const LONG: Duration = Duration::from_secs(30);
 
 type Say = Box<dyn Fn(String) + Send + Sync>;
 
-/// Everything under way.
 pub struct Lines {
-    shared: Arc<Shared>,
+    shared: Arc<LineState>,
 }
 
-struct Shared {
+struct LineState {
     long: Duration,
     say: Say,
     tasks: Mutex<Tasks>,
@@ -28,19 +26,19 @@ struct Shared {
 
 #[derive(Default)]
 struct Tasks {
-    open: Vec<Arc<Open>>,
+    open: Vec<Arc<OpenTask>>,
     over: bool,
 }
 
-struct Open {
+struct OpenTask {
     what: String,
     started: Instant,
-    told: Mutex<Told>,
+    told: Mutex<TaskLog>,
 }
 
-struct Told {
-    awaited: Awaited,
-    /// When it last said anything.
+struct TaskLog {
+    awaited: TaskDetail,
+    /// The time of the last line about the task.
     last: Instant,
 }
 
@@ -50,14 +48,14 @@ impl Lines {
     }
 
     fn every(long: Duration, say: Say) -> Lines {
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(LineState {
             long,
             say,
             tasks: Mutex::default(),
             changed: Condvar::new(),
         });
         let watched = Arc::clone(&shared);
-        // Ends when the lines do. Without it, long waits are only silent.
+        // The thread ends with the lines. If it cannot start, long waits are only silent.
         let _ = std::thread::Builder::new()
             .name("progress".to_owned())
             .spawn(move || watched.watch());
@@ -68,20 +66,20 @@ impl Lines {
         (self.shared.say)(line.to_owned());
     }
 
-    pub fn begin(&self, what: &str) -> Line {
+    pub fn begin(&self, what: &str) -> LineTask {
         (self.shared.say)(format!("{what} …"));
         let now = Instant::now();
-        let open = Arc::new(Open {
+        let open = Arc::new(OpenTask {
             what: what.to_owned(),
             started: now,
-            told: Mutex::new(Told {
-                awaited: Awaited::nothing_yet(),
+            told: Mutex::new(TaskLog {
+                awaited: TaskDetail::nothing_yet(),
                 last: now,
             }),
         });
-        self.shared.tasks().open.push(Arc::clone(&open));
+        self.shared.tasks.lock().open.push(Arc::clone(&open));
         self.shared.changed.notify_all();
-        Line {
+        LineTask {
             open,
             shared: Arc::clone(&self.shared),
         }
@@ -90,19 +88,15 @@ impl Lines {
 
 impl Drop for Lines {
     fn drop(&mut self) {
-        self.shared.tasks().over = true;
+        self.shared.tasks.lock().over = true;
         self.shared.changed.notify_all();
     }
 }
 
-impl Shared {
-    fn tasks(&self) -> MutexGuard<'_, Tasks> {
-        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Sleeps until the next task has been silent for long.
+impl LineState {
+    /// Sleeps until the next task has been silent for too long, and reports it.
     fn watch(&self) {
-        let mut tasks = self.tasks();
+        let mut tasks = self.tasks.lock();
         while !tasks.over {
             let now = Instant::now();
             let lines = tasks
@@ -111,33 +105,25 @@ impl Shared {
                 .filter_map(|open| open.due(now, self.long));
             lines.for_each(&self.say);
             let next = tasks.open.iter().map(|open| open.due_at(self.long)).min();
-            tasks = match next {
-                None => {
-                    let waited = self.changed.wait(tasks);
-                    waited.unwrap_or_else(PoisonError::into_inner)
-                }
+            match next {
+                None => self.changed.wait(&mut tasks),
                 Some(next) => {
                     let left = next.saturating_duration_since(now);
-                    let waited = self.changed.wait_timeout(tasks, left);
-                    waited.unwrap_or_else(PoisonError::into_inner).0
+                    self.changed.wait_for(&mut tasks, left);
                 }
-            };
+            }
         }
     }
 }
 
-impl Open {
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
+impl OpenTask {
     fn due_at(&self, long: Duration) -> Instant {
-        self.told().last + long
+        self.told.lock().last + long
     }
 
-    /// What to say, where it is time to.
+    /// Returns the line to print, if it is due.
     fn due(&self, now: Instant, long: Duration) -> Option<String> {
-        let mut told = self.told();
+        let mut told = self.told.lock();
         if now < told.last + long {
             return None;
         }
@@ -151,15 +137,15 @@ impl Open {
     }
 }
 
-pub struct Line {
-    open: Arc<Open>,
-    shared: Arc<Shared>,
+pub struct LineTask {
+    open: Arc<OpenTask>,
+    shared: Arc<LineState>,
 }
 
-impl Task for Line {
-    /// Details are for watching; in a log each of them would be noise.
+impl Task for LineTask {
+    /// Details are for a live display; in a log each of them would be noise.
     fn detail(&self, detail: &str) {
-        self.open.told().awaited.set(&shown::line(detail));
+        self.open.told.lock().awaited.set(&shown::line(detail));
     }
 
     fn finish(&self, result: &str) {
@@ -167,9 +153,9 @@ impl Task for Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for LineTask {
     fn drop(&mut self) {
-        let mut tasks = self.shared.tasks();
+        let mut tasks = self.shared.tasks.lock();
         tasks.open.retain(|open| !Arc::ptr_eq(open, &self.open));
     }
 }
@@ -188,7 +174,7 @@ mod tests {
         let task = lines.begin("storm redis");
         assert_eq!(next(), "storm redis …");
         task.detail("waiting for b.acquired");
-        // However many came before the detail did; `next` has a deadline.
+        // Other lines may come before the one with the detail; `next` has a deadline.
         let mut told = std::iter::repeat_with(next);
         let about = "storm redis: waiting for b.acquired for ";
         assert!(told.any(|line| line.starts_with(about) && line.ends_with(" s so far)")));
@@ -197,7 +183,7 @@ mod tests {
         let mut rest = std::iter::repeat_with(next);
         assert!(rest.any(|line| line.starts_with("storm redis: as expected (")));
         drop(lines);
-        // Nobody is left who could say anything.
+        // No thread is left that could print anything.
         let more = said.recv_timeout(Duration::from_secs(60));
         assert_eq!(more, Err(RecvTimeoutError::Disconnected));
     }

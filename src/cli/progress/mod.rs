@@ -1,15 +1,13 @@
-//! Progress for people: bars on a terminal, plain lines elsewhere. All of it
-//! goes to stderr, so that stdout holds the result alone.
+//! Progress for people: bars on a terminal, plain lines elsewhere. All of it goes to stderr, so
+//! that stdout holds only the result.
 
 mod awaited;
 mod bars;
 mod lines;
 
-use super::exit::Failure;
-use super::output;
+use super::*;
 use crate::progress::{Progress, Task};
 use crate::report::look::Look;
-use crate::report::shown;
 use bars::Bar;
 use indicatif::MultiProgress;
 use lines::Lines;
@@ -17,31 +15,30 @@ use std::fmt::Display;
 use std::io::IsTerminal;
 use std::time::Instant;
 
-pub fn for_this_output() -> Shown {
-    match std::io::stderr().is_terminal() {
-        true => Shown::Bars(MultiProgress::new()),
-        false => Shown::Lines(Lines::new()),
+pub fn for_this_output() -> ProgressDisplay {
+    if std::io::stderr().is_terminal() {
+        ProgressDisplay::Bars(MultiProgress::new())
+    } else {
+        ProgressDisplay::Lines(Lines::new())
     }
 }
 
-/// Many things can be under way: each has a bar of its own, or lines that
-/// start with its name.
-pub enum Shown {
+/// The display of several tasks at once: each has its own bar, or lines that start with its name.
+pub enum ProgressDisplay {
     Bars(MultiProgress),
     Lines(Lines),
 }
 
-impl Shown {
-    /// Prints a result, with the bars out of its way.
+impl ProgressDisplay {
+    /// Prints a result without disturbing the bars.
     pub fn print(&self, text: impl Display) -> Result<(), Failure> {
         match self {
-            Shown::Bars(all) => all.suspend(|| output::screen(text)),
-            Shown::Lines(_) => output::screen(text),
+            ProgressDisplay::Bars(all) => all.suspend(|| output::screen(text)),
+            ProgressDisplay::Lines(_) => output::screen(text),
         }
     }
 }
 
-/// How results are written here.
 pub fn look(all: bool) -> Look {
     Look {
         color: wants_color(),
@@ -50,7 +47,7 @@ pub fn look(all: bool) -> Look {
     }
 }
 
-/// Colour only where somebody looks and nobody objects.
+/// Returns whether to use colour: only on a terminal, and only if the user does not object.
 fn wants_color() -> bool {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     if set("NO_COLOR").is_some() {
@@ -61,8 +58,7 @@ fn wants_color() -> bool {
     forced || (std::io::stdout().is_terminal() && !dumb)
 }
 
-/// Columns for text: as many as the terminal has, and no limit where there is none.
-/// `COLUMNS` says otherwise.
+/// Returns the columns for text: `COLUMNS` if set, or else those of the terminal, or else no limit.
 fn width() -> usize {
     let asked = std::env::var("COLUMNS").ok();
     let asked = asked.and_then(|columns| columns.parse().ok());
@@ -74,20 +70,20 @@ fn width() -> usize {
     asked.or_else(real).unwrap_or(usize::MAX)
 }
 
-impl Progress for Shown {
+impl Progress for ProgressDisplay {
     fn say(&self, line: &str) {
         let line = shown::lines(line);
         match self {
-            Shown::Bars(all) => drop(all.println(line)),
-            Shown::Lines(lines) => lines.say(&line),
+            ProgressDisplay::Bars(all) => drop(all.println(line)),
+            ProgressDisplay::Lines(lines) => lines.say(&line),
         }
     }
 
     fn begin(&self, what: &str) -> Box<dyn Task> {
         let what = shown::line(what);
         match self {
-            Shown::Bars(all) => Box::new(Bar::begin(&what, all)),
-            Shown::Lines(lines) => Box::new(lines.begin(&what)),
+            ProgressDisplay::Bars(all) => Box::new(Bar::begin(&what, all)),
+            ProgressDisplay::Lines(lines) => Box::new(lines.begin(&what)),
         }
     }
 }

@@ -1,23 +1,22 @@
-//! The least that a container needs, and nothing beyond it: what runs inside is
-//! other people's programs, and sometimes told to misbehave.
+//! The least rights that a container needs, and no others: it runs other people's programs, which
+//! are sometimes told to misbehave.
 
+use super::*;
 use crate::cluster::Rights;
-use bollard::models::{ContainerCreateBody, HostConfig};
-use std::collections::HashMap;
 
-/// Nobody else is this user, and no file of an image belongs to it but the
-/// folders that are there for data.
+/// Nobody else is this user, and no file of an image belongs to it except the folders that are
+/// there for data.
 const NOBODY_ELSE: &str = "65532:65532";
 const ROOT: &str = "0:0";
-/// Enough for millions of locks; what leaks is ended, and not the machine.
+/// Enough for millions of locks. A program that leaks memory is ended, and the machine is safe.
 const MEMORY_BYTES: i64 = 4 << 30;
 /// Threads count as well, and a large machine has many of them.
 const PIDS: i64 = 4096;
-/// In memory, and empty after every start.
+/// Folders in memory, which are empty after every start.
 const SCRATCH: [&str; 2] = ["/tmp", "/run"];
 const SCRATCH_OPTIONS: &str = "rw,noexec,nosuid,nodev,size=64m,mode=1777";
 
-/// As a node, with the rights that its topology gives it.
+/// Confines a node to the rights that its topology gives it.
 pub fn with_rights(body: ContainerCreateBody, rights: &Rights) -> ContainerCreateBody {
     let user = rights.user.as_deref().unwrap_or(NOBODY_ELSE);
     ContainerCreateBody {
@@ -31,7 +30,7 @@ pub fn with_rights(body: ContainerCreateBody, rights: &Rights) -> ContainerCreat
     }
 }
 
-/// With one capability alone. It is worth something only to root, who can do
+/// Confines a container to one capability. The capability is of use only to root, and root can do
 /// nothing else without the others.
 pub fn with_capability(body: ContainerCreateBody, capability: &str) -> ContainerCreateBody {
     ContainerCreateBody {
@@ -52,7 +51,7 @@ fn without_capabilities() -> HostConfig {
         readonly_rootfs: Some(true),
         tmpfs: Some(HashMap::from(scratch)),
         memory: Some(MEMORY_BYTES),
-        // Of memory and swap together.
+        // Memory and swap together.
         memory_swap: Some(MEMORY_BYTES),
         pids_limit: Some(PIDS),
         ..Default::default()

@@ -1,14 +1,12 @@
-use super::engine::call;
-use super::target::Target;
+use super::*;
 use crate::cluster::lines::Lines;
-use crate::cluster::{ClusterError, Console, ConsoleLine, Stdin};
+use crate::cluster::{ConsoleLine, Stdin};
 use bollard::container::LogOutput;
 use bollard::query_parameters::AttachContainerOptions;
-use futures_util::StreamExt;
 use tokio::sync::mpsc;
 
-/// Takes hold of a created container's stdin, stdout and stderr.
-pub async fn attach(target: &Target) -> Result<Console, ClusterError> {
+/// Attaches to a created container's stdin, stdout and stderr.
+pub async fn attach(target: &Target) -> ClusterResult<Console> {
     let options = AttachContainerOptions {
         stream: true,
         stdin: true,
@@ -20,8 +18,8 @@ pub async fn attach(target: &Target) -> Result<Console, ClusterError> {
     let attach = docker.attach_container(&target.container, Some(options));
     let mut attached = call(&format!("attach to {}", target.node), attach).await?;
     let (send, lines) = mpsc::channel(ConsoleLine::MOST_WAITING);
-    // The task ends with the container's output or with the reader of the lines,
-    // and with it our hold on the container: its stdin ends.
+    // The task ends with the container's output or with the reader of the lines. Our attachment
+    // ends with it, and so does the container's stdin.
     tokio::spawn(async move {
         let (mut out, mut err) = (Lines::default(), Lines::default());
         loop {

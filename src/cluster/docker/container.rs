@@ -1,44 +1,32 @@
-use super::confined;
-use super::engine::call;
-use super::network;
-use super::target::Target;
-use crate::cluster::topology::Port;
-use crate::cluster::{ClusterError, NodeSpec};
-use bollard::models::{ContainerCreateBody, HostConfig, NetworkingConfig, PortBinding};
+use super::*;
+use bollard::models::{NetworkingConfig, PortBinding};
 use bollard::query_parameters::CreateContainerOptions;
-use std::collections::HashMap;
 
-/// What every container is made of.
-pub struct Blueprint {
-    pub image: String,
-    pub command: Vec<String>,
-    pub labels: HashMap<String, String>,
-    /// With its stdin and stdout in our hands.
-    pub attached: bool,
-}
-
-impl Blueprint {
-    pub fn body(self) -> ContainerCreateBody {
-        let attached = self.attached;
-        ContainerCreateBody {
-            image: Some(self.image),
-            cmd: Some(self.command),
-            labels: Some(self.labels),
-            // Where none is named, engines thaw a frozen container at any signal.
-            stop_signal: Some("SIGTERM".to_owned()),
-            open_stdin: Some(attached),
-            // The end of our attachment is the end of its stdin, so a worker whose
-            // orchestrator was killed ends by itself.
-            stdin_once: Some(attached),
-            attach_stdin: Some(attached),
-            attach_stdout: Some(attached),
-            attach_stderr: Some(attached),
-            ..Default::default()
-        }
+/// Returns the parts that every container has. If it is attached, we hold its stdin and stdout.
+pub fn body(
+    image: String,
+    command: Vec<String>,
+    labels: HashMap<String, String>,
+    attached: bool,
+) -> ContainerCreateBody {
+    ContainerCreateBody {
+        image: Some(image),
+        cmd: Some(command),
+        labels: Some(labels),
+        // If none is named, engines thaw a frozen container at any signal.
+        stop_signal: Some("SIGTERM".to_owned()),
+        open_stdin: Some(attached),
+        // The end of our attachment is the end of its stdin, so a worker whose harness was killed
+        // ends by itself.
+        stdin_once: Some(attached),
+        attach_stdin: Some(attached),
+        attach_stdout: Some(attached),
+        attach_stderr: Some(attached),
+        ..Default::default()
     }
 }
 
-/// What makes it a node: it is on the run's network, known there by its name.
+/// Makes the container a node: it is on the run's network, known there by its name.
 pub fn on_network(
     node: &NodeSpec,
     network: &str,
@@ -58,9 +46,9 @@ pub fn on_network(
     let environment = node.environment.iter();
     let environment = environment.map(|(name, value)| format!("{name}={value}"));
     let hosts = node.hosts.iter();
-    // A second name behind the first: when a container leaves the network, the
-    // engine takes every line out of its hosts file that ends in a name of that
-    // network, and would send it past its own proxies ever after.
+    // A second name follows the first: when a container leaves the network, the engine removes
+    // every line of its hosts file that ends in a name of that network. Without the second name
+    // it would bypass its own proxies ever after.
     let hosts = hosts.map(|(name, at)| format!("{name} {name}.link:{}", at.ip()));
     let endpoint = network::known_as(&node.name);
     let body = confined::with_rights(body, &node.rights);
@@ -81,7 +69,7 @@ pub fn on_network(
     }
 }
 
-pub async fn create(target: &Target, body: ContainerCreateBody) -> Result<(), ClusterError> {
+pub async fn create(target: &Target, body: ContainerCreateBody) -> ClusterResult {
     let options = CreateContainerOptions {
         name: Some(target.container.clone()),
         ..Default::default()
@@ -91,15 +79,15 @@ pub async fn create(target: &Target, body: ContainerCreateBody) -> Result<(), Cl
     Ok(())
 }
 
-/// Starts what was created, or has ended since.
-pub async fn start(target: &Target, ports: &[Port]) -> Result<(), ClusterError> {
+/// Starts a container that was created, or has ended since.
+pub async fn start(target: &Target, ports: &[Port]) -> ClusterResult {
     let _turn = target.engine.turn().await?;
     let start = target.docker().start_container(&target.container, None);
     let started = call(&format!("start {}", target.node), start).await;
     started.map_err(|error| explain_port(error, ports))
 }
 
-/// A fixed host port that somebody else has: say which, and what to do.
+/// Explains which fixed host port somebody else has, and what to do.
 fn explain_port(error: ClusterError, ports: &[Port]) -> ClusterError {
     let taken = ["already allocated", "already in use"];
     match error {
@@ -109,13 +97,13 @@ fn explain_port(error: ClusterError, ports: &[Port]) -> ClusterError {
             let fixed = ports.iter().filter(|port| port.host != 0);
             let fixed: Vec<String> = fixed.map(|port| port.host.to_string()).collect();
             let container = ports.first().map_or(0, |port| port.container);
-            ClusterError::Failed {
+            ClusterError::failed(
                 what,
-                reason: format!(
+                format!(
                     "port {} on 127.0.0.1 is in use; free it, or write `127.0.0.1::{container}` in the topology to let the system choose",
                     fixed.join(" or "),
                 ),
-            }
+            )
         }
         other => other,
     }

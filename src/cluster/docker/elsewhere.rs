@@ -1,15 +1,9 @@
-//! An engine on another machine. Ports are published on its loopback, and the
-//! times in a record are compared with ours: nothing of that would hold, so it is
-//! found out before anything starts.
+//! Refuses an engine on another machine. Its ports are published on its own loopback, and the times
+//! in a record are compared with ours: neither would work, so this is found out before anything
+//! starts.
 
-use super::engine::Engine;
-use super::images::ImageIds;
-use super::{DockerCluster, start_services};
-use crate::cluster::topology::Port;
-use crate::cluster::{Cluster, ClusterError, NodeSpec, OWN_IMAGE};
-use crate::model::Name;
-use std::net::SocketAddr;
-use std::time::Duration;
+use super::*;
+use crate::cluster::OWN_IMAGE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::runtime::Handle;
@@ -21,8 +15,8 @@ const PORT: u16 = 8474;
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
 const MOST_ANSWER: u64 = 1 << 10;
 
-/// Whether it has the kernel, and with it the clocks, that this program has.
-pub fn check_kernel(engine: &Engine) -> Result<(), ClusterError> {
+/// Checks that the engine has the kernel, and with it the clocks, that this program has.
+pub fn check_kernel(engine: &Engine) -> ClusterResult {
     let ours = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     match other_kernel(ours.trim(), &engine.about.kernel) {
         None => Ok(()),
@@ -35,9 +29,9 @@ fn other_kernel(ours: &str, its: &str) -> Option<String> {
     differs.then(|| format!("it runs on another machine, with the kernel {its} instead of {ours}"))
 }
 
-/// Whether what it publishes can be reached from here. The engine at the usual
-/// socket is this machine's; any other is asked for a server.
-pub async fn check_ports(engine: &Engine, images: &ImageIds) -> Result<(), ClusterError> {
+/// Checks that the ports which the engine publishes can be reached from here. The engine at the
+/// usual socket is this machine's; any other has to start a server for a test.
+pub async fn check_ports(engine: &Engine, images: &ImageIds) -> ClusterResult {
     if engine.is_usual || !images.contains_key(OWN_IMAGE) {
         return Ok(());
     }
@@ -50,17 +44,14 @@ pub async fn check_ports(engine: &Engine, images: &ImageIds) -> Result<(), Clust
         reached
     }));
     let reached = (&mut trial.0).await;
-    let reached = reached.map_err(|error| ClusterError::Failed {
-        what: "reach a published port".to_owned(),
-        reason: error.to_string(),
-    })?;
+    let reached = reached.map_err(|error| ClusterError::failed("reach a published port", error))?;
     reached?.map_err(|reason| {
         let reason = format!("its ports are published on its own loopback, not on ours ({reason})");
         elsewhere(engine, reason)
     })
 }
 
-/// Whoever gives up waiting for it (Ctrl-C) leaves when it is removed.
+/// A trial cluster. Dropped early (Ctrl-C), it waits until the cluster is removed.
 struct Trial<T>(JoinHandle<T>);
 
 impl<T> Drop for Trial<T> {
@@ -72,7 +63,7 @@ impl<T> Drop for Trial<T> {
     }
 }
 
-async fn reach(cluster: &DockerCluster) -> Result<Result<(), String>, ClusterError> {
+async fn reach(cluster: &DockerCluster) -> ClusterResult<Result<(), String>> {
     let server = server();
     start_services(cluster, std::slice::from_ref(&server)).await?;
     let address = cluster.address(&server.name, PORT).await?;
@@ -94,7 +85,7 @@ async fn ask(address: SocketAddr) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// A Toxiproxy of ours, which answers and does nothing else unasked.
+/// Returns a Toxiproxy of ours, which answers and does nothing else unasked.
 fn server() -> NodeSpec {
     let command = ["toxiproxy", "-host", "0.0.0.0", "-port", &PORT.to_string()];
     let command = command.map(str::to_owned).to_vec();

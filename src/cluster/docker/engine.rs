@@ -1,21 +1,17 @@
-//! The one door to the Docker Engine: connecting, and calling with a deadline.
+//! The only access to the Docker Engine: connecting, and calling with a deadline.
 
-use crate::cluster::ClusterError;
-use bollard::errors::Error;
+use super::*;
 use bollard::{API_DEFAULT_VERSION, Docker};
-use std::collections::HashMap;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 const USUAL_HOST: &str = "unix:///var/run/docker.sock";
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
-/// No single answer of the engine takes longer; streams have deadlines of their own.
+/// The longest that a single answer of the engine takes; streams have deadlines of their own.
 const ANSWER_DEADLINE_S: u64 = 60;
-/// So many containers at a time join or leave networks: where dozens do, the
-/// engine (seen with 20.10) may miscount those of a network, and then never lets
-/// go of it.
+/// The number of containers that may join or leave networks at the same time. If dozens do, the
+/// engine (seen with 20.10) may miscount those of a network, and then never removes it.
 const AT_A_TIME: usize = 8;
 const TURN_DEADLINE: Duration = Duration::from_secs(120);
 pub const CALL_DEADLINE: Duration = Duration::from_secs(30);
@@ -25,7 +21,7 @@ pub const CALL_DEADLINE: Duration = Duration::from_secs(30);
 pub struct Engine {
     docker: Docker,
     turns: Arc<Semaphore>,
-    /// At the socket where this machine's own engine listens.
+    /// It listens at the socket of this machine's own engine.
     pub is_usual: bool,
     /// Versions, for the `environment` of a result.
     pub about: EngineAbout,
@@ -41,7 +37,7 @@ pub struct EngineAbout {
 }
 
 impl Engine {
-    pub async fn connect() -> Result<Engine, ClusterError> {
+    pub async fn connect() -> ClusterResult<Engine> {
         let named = std::env::var("DOCKER_HOST").ok();
         let named = named.filter(|host| !host.is_empty());
         let is_usual = named.is_none();
@@ -80,28 +76,28 @@ impl Engine {
         &self.docker
     }
 
-    /// To be held while a container joins or leaves a network.
-    pub async fn turn(&self) -> Result<SemaphorePermit<'_>, ClusterError> {
+    /// Returns a permit to hold while a container joins or leaves a network.
+    pub async fn turn(&self) -> ClusterResult<SemaphorePermit<'_>> {
         match tokio::time::timeout(TURN_DEADLINE, self.turns.acquire()).await {
             Ok(Ok(turn)) => Ok(turn),
-            // It is never closed.
-            Ok(Err(_)) | Err(_) => Err(ClusterError::Deadline {
-                what: "the Docker Engine to be done with other containers".to_owned(),
-                after: TURN_DEADLINE,
-            }),
+            // The semaphore is never closed.
+            Ok(Err(_)) | Err(_) => Err(ClusterError::deadline(
+                "the Docker Engine to be done with other containers",
+                TURN_DEADLINE,
+            )),
         }
     }
 }
 
-/// Nothing is asked yet: what fails here is about the address itself.
-fn client(host: &str) -> Result<Docker, ClusterError> {
+/// Creates the client. Nothing is asked yet, so an error here is about the address itself.
+fn client(host: &str) -> ClusterResult<Docker> {
     let bad_host = |reason: &str| ClusterError::BadHost {
         host: host.to_owned(),
         reason: reason.to_owned(),
     };
     let (scheme, path) = host
         .split_once("://")
-        .ok_or_else(|| bad_host("it is no address"))?;
+        .ok_or_else(|| bad_host("it is not an address"))?;
     let client = match scheme {
         "unix" => Docker::connect_with_unix(path, ANSWER_DEADLINE_S, API_DEFAULT_VERSION),
         "tcp" | "http"
@@ -117,7 +113,7 @@ fn client(host: &str) -> Result<Docker, ClusterError> {
             let reason = "nothing of a run would be on this machine; run fencepost over there";
             return Err(bad_host(&format!("{reason}: ssh {path} fencepost …")));
         }
-        _ => return Err(bad_host("it is no address of an engine")),
+        _ => return Err(bad_host("it is not an address of an engine")),
     };
     client.map_err(|error| ClusterError::Unreachable {
         host: host.to_owned(),
@@ -129,40 +125,45 @@ fn client(host: &str) -> Result<Docker, ClusterError> {
 pub async fn call<T>(
     what: &str,
     future: impl Future<Output = Result<T, Error>>,
-) -> Result<T, ClusterError> {
+) -> ClusterResult<T> {
     match tokio::time::timeout(CALL_DEADLINE, future).await {
         Ok(result) => result.map_err(|error| failed(what, &error)),
-        Err(_) => Err(ClusterError::Deadline {
-            what: format!("the Docker Engine to {what}"),
-            after: CALL_DEADLINE,
-        }),
+        Err(_) => Err(ClusterError::deadline(
+            format!("the Docker Engine to {what}"),
+            CALL_DEADLINE,
+        )),
     }
 }
 
 pub fn failed(what: &str, error: &Error) -> ClusterError {
-    ClusterError::Failed {
-        what: what.to_owned(),
-        reason: root_cause(error),
+    ClusterError::failed(what, root_cause(error))
+}
+
+pub fn is_not_found(error: &Error) -> bool {
+    is_refusal(error, 404, "")
+}
+
+/// Returns whether the engine answered with this status, and these words.
+pub fn is_refusal(error: &Error, status: u16, words: &str) -> bool {
+    matches!(error, Error::DockerResponseServerError { status_code, message }
+        if *status_code == status && message.contains(words))
+}
+
+/// Returns the answer; None if the engine says that the thing is not there.
+pub async fn if_there<T>(
+    asked: impl Future<Output = Result<T, Error>>,
+) -> Result<Option<T>, Error> {
+    match asked.await {
+        Err(error) if is_not_found(&error) => Ok(None),
+        other => other.map(Some),
     }
 }
 
-/// The engine answered that the thing is not there.
-pub fn is_not_found(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::DockerResponseServerError {
-            status_code: 404,
-            ..
-        }
-    )
-}
-
-/// Labels as the filter of a listing.
 pub fn label_filter(label: &str) -> HashMap<String, Vec<String>> {
     HashMap::from([("label".to_owned(), vec![label.to_owned()])])
 }
 
-/// The innermost message: "No such file or directory" says more than
+/// Returns the innermost message: "No such file or directory" says more than
 /// "client error (Connect)".
 fn root_cause(error: &Error) -> String {
     if let Error::DockerResponseServerError { message, .. } = error {

@@ -1,16 +1,12 @@
 //! Containers beside a node, for a fault or its proof.
 
-use super::log::Printed;
-use super::target::Target;
-use super::{confined, container};
-use crate::cluster::{ClusterError, Helper, LastLines, Rights, Shared};
-use bollard::models::{ContainerCreateBody, HostConfig};
-use std::time::Duration;
+use super::*;
+use crate::cluster::{LastLines, Rights, Shared};
 
 const HELPER_DEADLINE: Duration = Duration::from_secs(30);
 
-/// What makes it a helper of the container `beside`. Whoever shares a network
-/// has neither a host name nor ports nor hosts of its own.
+/// Makes the container a helper of the container `beside`. A container that shares a network has
+/// no host name, ports or hosts of its own.
 pub fn beside(shares: Shared, beside: &str, body: ContainerCreateBody) -> ContainerCreateBody {
     let joined = Some(format!("container:{beside}"));
     let body = match shares {
@@ -32,35 +28,35 @@ pub fn beside(shares: Shared, beside: &str, body: ContainerCreateBody) -> Contai
     }
 }
 
-/// How a helper ended; without a code somebody removed it.
-pub struct Ended {
+/// The end of a helper; without a code somebody removed it.
+pub struct HelperExit {
     pub code: Option<i64>,
-    pub printed: Printed,
+    pub printed: ContainerOutput,
 }
 
-/// What a created helper prints, run to its end.
-pub async fn run(target: &Target, helper: &Helper) -> Result<String, ClusterError> {
-    let Ended { code, printed } = run_and_remove(target).await?;
+/// Runs a created helper to its end; returns what it prints.
+pub async fn run(target: &Target, helper: &Helper) -> ClusterResult<String> {
+    let HelperExit { code, printed } = run_and_remove(target).await?;
     let reason = match code {
         Some(0) => return Ok(printed.stdout),
         Some(code) => format!("exit code {code}"),
         None => "somebody removed it".to_owned(),
     };
-    Err(ClusterError::Failed {
-        what: format!(
+    Err(ClusterError::failed(
+        format!(
             "run `{}` beside {}",
             helper.command.join(" "),
             helper.beside
         ),
-        reason: reason + &LastLines::of(&printed.all).below(),
-    })
+        reason + &LastLines::of(&printed.all).below(),
+    ))
 }
 
 /// Starts a created helper, and removes it when it has ended or was given up.
-pub async fn run_and_remove(target: &Target) -> Result<Ended, ClusterError> {
+pub async fn run_and_remove(target: &Target) -> ClusterResult<HelperExit> {
     let ran = async {
         container::start(target, &[]).await?;
-        Ok(Ended {
+        Ok(HelperExit {
             code: target.exit_code(HELPER_DEADLINE).await?,
             printed: target.printed().await?,
         })

@@ -1,20 +1,17 @@
-//! What everything of ours is marked with at birth, and is called. Labels alone can be
-//! inherited (`docker commit` copies them into an image), so what is called otherwise
-//! is not ours.
+//! The labels and names of everything that we create. Labels alone can be inherited
+//! (`docker commit` copies them into an image), so an object with another name is not ours.
 
+use super::*;
 use crate::cluster::Owner;
-use crate::model::Name;
-use std::collections::HashMap;
 
 pub const OWNER: &str = "fencepost.owner";
 pub const RUN: &str = "fencepost.run";
 pub const NODE: &str = "fencepost.node";
 /// Kept on purpose (`--keep`): only `fencepost clean` removes it.
 pub const KEEP: &str = "fencepost.keep";
-/// On images: which of ours it is.
+/// On images: which of our images it is.
 pub const IMAGE: &str = "fencepost.image";
 
-/// The labels of one case's containers and network.
 #[derive(Clone, Debug)]
 pub struct RunLabels {
     pub run: Name,
@@ -48,10 +45,9 @@ impl RunLabels {
     }
 }
 
-/// What a container or a network says about itself.
-pub struct Said<'a>(pub &'a HashMap<String, String>);
+pub struct ObjectLabels<'a>(pub &'a HashMap<String, String>);
 
-impl Said<'_> {
+impl ObjectLabels<'_> {
     pub fn run(&self) -> Option<&str> {
         self.0.get(RUN).map(String::as_str)
     }
@@ -69,7 +65,7 @@ impl Said<'_> {
         owner.is_some_and(|owner| owner.is_certainly_dead())
     }
 
-    /// The name that we gave to what is labelled like this.
+    /// Returns the name that we gave to an object with these labels.
     pub fn name(&self) -> Option<String> {
         let labels = RunLabels {
             run: Name::new(self.run()?).ok()?,

@@ -1,27 +1,24 @@
-//! What a container printed, and what it has yet to say.
+//! The output of a container, so far and to come.
 
-use super::engine::{call, failed, is_not_found};
-use super::target::Target;
-use crate::cluster::{ClusterError, LastLines};
+use super::engine::{failed, is_not_found};
+use super::*;
+use crate::cluster::LastLines;
 use bollard::container::LogOutput;
 use bollard::models::ContainerState;
 use bollard::query_parameters::LogsOptions;
-use futures_util::StreamExt;
-use std::time::Duration;
 
 const READY_DEADLINE: Duration = Duration::from_secs(30);
 
-/// Stdout and stderr, each over all lives of the container.
 #[derive(Default)]
-pub struct Printed {
-    /// Both, in their order.
+pub struct ContainerOutput {
+    /// Both streams, in their order.
     pub all: String,
     pub stdout: String,
     pub stderr: String,
 }
 
 impl Target {
-    pub async fn printed(&self) -> Result<Printed, ClusterError> {
+    pub async fn printed(&self) -> ClusterResult<ContainerOutput> {
         let options = LogsOptions {
             stdout: true,
             stderr: true,
@@ -29,7 +26,7 @@ impl Target {
         };
         let mut stream = self.docker().logs(&self.container, Some(options));
         let collect = async {
-            let mut printed = Printed::default();
+            let mut printed = ContainerOutput::default();
             while let Some(chunk) = stream.next().await {
                 let (message, is_stdout) = match chunk {
                     Ok(LogOutput::StdOut { message }) => (message, true),
@@ -40,9 +37,10 @@ impl Target {
                 };
                 let text = String::from_utf8_lossy(&message);
                 printed.all.push_str(&text);
-                match is_stdout {
-                    true => printed.stdout.push_str(&text),
-                    false => printed.stderr.push_str(&text),
+                if is_stdout {
+                    printed.stdout.push_str(&text)
+                } else {
+                    printed.stderr.push_str(&text)
                 }
             }
             Ok(printed)
@@ -50,10 +48,9 @@ impl Target {
         call(&format!("read the log of {}", self.node), collect).await
     }
 
-    /// Returns when the log has a line with this text from the process's
-    /// present life. The log is followed, not polled, and its end means that
-    /// the process ended.
-    pub async fn await_said(&self, wanted: &str) -> Result<(), ClusterError> {
+    /// Waits until the log has a line with this text from the present process. The log is followed,
+    /// not polled, and its end means that the process ended.
+    pub async fn await_said(&self, wanted: &str) -> ClusterResult {
         let seen = async {
             let found = self.inspect(&format!("look at {}", self.node)).await?;
             let earlier = end_of_earlier_life(found.state.unwrap_or_default());
@@ -76,7 +73,7 @@ impl Target {
         })
     }
 
-    async fn follow(&self, wanted: &str, earlier: &str) -> Result<(), ClusterError> {
+    async fn follow(&self, wanted: &str, earlier: &str) -> ClusterResult {
         let options = LogsOptions {
             follow: true,
             stdout: true,
@@ -98,31 +95,31 @@ impl Target {
             if text.contains(wanted) {
                 return Ok(());
             }
-            // Only the last, unfinished line can still become the one awaited.
+            // Only the last, unfinished line can still become the awaited one.
             text = text.rsplit('\n').next().unwrap_or_default().to_owned();
         }
-        Err(ClusterError::Failed {
-            what: format!("start {}", self.node),
-            reason: "its process ended".to_owned(),
-        })
+        Err(ClusterError::failed(
+            format!("start {}", self.node),
+            "its process ended",
+        ))
     }
 }
 
-/// What was said up to this moment, was said by an earlier process. It is the
-/// end of that one and not the start of this one: engines note the start once
-/// the process runs, and it may have spoken by then.
+/// Returns the moment up to which all lines are from an earlier process. It is the end of that
+/// process and not the start of this one: engines note the start once the process runs, and it may
+/// have printed something by then.
 fn end_of_earlier_life(state: ContainerState) -> String {
-    let running = state.running.unwrap_or_default();
-    let moment = match running {
-        true => state.finished_at,
-        // The end is that of the present life, and only its start is left.
-        false => state.started_at,
+    let moment = if state.running.unwrap_or_default() {
+        state.finished_at
+    } else {
+        // The end is that of the present process, so only its start can be used.
+        state.started_at
     };
     sortable(&moment.unwrap_or_default())
 }
 
-/// Moments of the engine's, such that texts compare as the moments do: they are
-/// in UTC, and those that end in zeros are written without them.
+/// Formats a moment of the engine so that texts compare as the moments do: they are in UTC, and the
+/// engine leaves out zeros at the end.
 fn sortable(moment: &str) -> String {
     let (seconds, nanoseconds) = moment
         .trim_end_matches('Z')

@@ -18,33 +18,38 @@ pub mod sweep;
 mod target;
 
 pub use engine::Engine;
+pub use log::ContainerOutput;
 pub use runtime::DockerRuntime;
 
-use self::container::Blueprint;
 use self::engine::call;
 use self::images::ImageIds;
 use self::labels::RunLabels;
 use self::target::{Maker, Target};
 use super::topology::{Endpoint, Port};
 use super::{
-    Cluster, ClusterError, Console, Helper, NodeSpec, NodeState, Signal, ThreadState, Way,
-    start_services,
+    Cluster, ClusterError, ClusterResult, Console, Helper, NodeSpec, NodeState, ProxyRoute, Signal,
+    ThreadState, start_services,
 };
 use crate::model::Name;
 use async_trait::async_trait;
-use bollard::models::{ContainerCreateBody, NetworkCreateRequest};
+use bollard::errors::Error;
+use bollard::models::{ContainerCreateBody, HostConfig, NetworkCreateRequest};
+use engine::if_there;
+use futures_util::StreamExt;
+use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
 use tokio_util::task::TaskTracker;
 
-/// One case's containers. Nothing is removed on drop, because that could not
-/// be awaited: `remove` is called on every way out, and the sweep finds the rest.
+/// One case's containers. Nothing is removed on drop, because that could not be awaited: `remove`
+/// is called on every way out, and the sweep finds the rest.
 pub struct DockerCluster {
     engine: Engine,
     labels: RunLabels,
     maker: Maker,
     images: ImageIds,
-    /// Calls that bring containers about. Whoever gives up waiting for one does
-    /// not stop the engine, so removal waits for them first.
+    /// Calls that create or start containers. The engine goes on with them when their caller gives
+    /// up, so removal waits for them first.
     births: TaskTracker,
 }
 
@@ -55,7 +60,7 @@ impl DockerCluster {
         images: ImageIds,
         run: &Name,
         keep: bool,
-    ) -> Result<DockerCluster, ClusterError> {
+    ) -> ClusterResult<DockerCluster> {
         let mut cluster = DockerCluster::of_run(engine, images, run, Maker::Ourselves);
         cluster.labels.keep = keep;
         let request = NetworkCreateRequest {
@@ -66,14 +71,14 @@ impl DockerCluster {
         };
         let created = engine.docker().create_network(request);
         if let Err(error) = call("create the run's network", created).await {
-            // An engine that answered too late may have made it all the same.
+            // The engine may have made it all the same, and answered too late.
             let _ = cluster.remove().await;
             return Err(error);
         }
         Ok(cluster)
     }
 
-    /// The cluster of a run; nothing is done to what `maker` has not made.
+    /// Returns the cluster of a run; nothing is done to containers that `maker` has not made.
     fn of_run(engine: &Engine, images: ImageIds, run: &Name, maker: Maker) -> DockerCluster {
         DockerCluster {
             engine: engine.clone(),
@@ -87,7 +92,7 @@ impl DockerCluster {
         }
     }
 
-    /// What is to be made.
+    /// Returns a target that may not exist yet.
     fn target(&self, node: &Name) -> Target {
         Target {
             engine: self.engine.clone(),
@@ -97,59 +102,49 @@ impl DockerCluster {
         }
     }
 
-    /// What is there.
-    async fn find(&self, node: &Name) -> Result<Target, ClusterError> {
+    /// Returns a target that exists and is labelled as ours.
+    async fn find(&self, node: &Name) -> ClusterResult<Target> {
         let target = self.target(node);
         target.labelled(&self.labels.run, self.maker).await
     }
 
-    fn blueprint(&self, name: &Name, image: &str, command: &[String], attached: bool) -> Blueprint {
-        let id = self.images.get(image);
-        Blueprint {
-            image: id.map_or(image, String::as_str).to_owned(),
-            command: command.to_vec(),
-            labels: self.labels.for_node(name),
-            attached,
-        }
+    fn body(
+        &self,
+        name: &Name,
+        image: &str,
+        command: &[String],
+        attached: bool,
+    ) -> ContainerCreateBody {
+        let id = self.images.get(image).map_or(image, String::as_str);
+        let labels = self.labels.for_node(name);
+        container::body(id.to_owned(), command.to_vec(), labels, attached)
     }
 
     fn node(&self, node: &NodeSpec, attached: bool) -> ContainerCreateBody {
-        let blueprint = self.blueprint(&node.name, &node.image, &node.command, attached);
-        container::on_network(node, &self.labels.network(), blueprint.body())
+        let body = self.body(&node.name, &node.image, &node.command, attached);
+        container::on_network(node, &self.labels.network(), body)
     }
 
-    async fn helper(
-        &self,
-        helper: &Helper,
-        attached: bool,
-    ) -> Result<ContainerCreateBody, ClusterError> {
-        let blueprint = self.blueprint(&helper.name, &helper.image, &helper.command, attached);
+    async fn helper(&self, helper: &Helper, attached: bool) -> ClusterResult<ContainerCreateBody> {
+        let body = self.body(&helper.name, &helper.image, &helper.command, attached);
         let beside = self.find(&helper.beside).await?.container;
-        Ok(helper::beside(helper.shares, &beside, blueprint.body()))
+        Ok(helper::beside(helper.shares, &beside, body))
     }
 
-    async fn create_container(
-        &self,
-        target: &Target,
-        body: ContainerCreateBody,
-    ) -> Result<(), ClusterError> {
+    async fn create_container(&self, target: &Target, body: ContainerCreateBody) -> ClusterResult {
         let target = target.clone();
         self.to_the_end(async move { container::create(&target, body).await })
             .await
     }
 
-    async fn start_container(&self, target: &Target, ports: &[Port]) -> Result<(), ClusterError> {
+    async fn start_container(&self, target: &Target, ports: &[Port]) -> ClusterResult {
         let (target, ports) = (target.clone(), ports.to_vec());
         self.to_the_end(async move { container::start(&target, &ports).await })
             .await
     }
 
     /// Attaches before the start, so that no line is missed.
-    async fn start_in_hands(
-        &self,
-        target: &Target,
-        ports: &[Port],
-    ) -> Result<Console, ClusterError> {
+    async fn start_in_hands(&self, target: &Target, ports: &[Port]) -> ClusterResult<Console> {
         let console = console::attach(target).await?;
         self.start_container(target, ports).await?;
         Ok(console)
@@ -157,107 +152,102 @@ impl DockerCluster {
 
     async fn to_the_end<T: Send + 'static>(
         &self,
-        birth: impl Future<Output = Result<T, ClusterError>> + Send + 'static,
-    ) -> Result<T, ClusterError> {
+        birth: impl Future<Output = ClusterResult<T>> + Send + 'static,
+    ) -> ClusterResult<T> {
         let born = self.births.spawn(birth).await;
-        born.unwrap_or_else(|error| {
-            Err(ClusterError::Failed {
-                what: "start a container".to_owned(),
-                reason: error.to_string(),
-            })
-        })
+        born.unwrap_or_else(|error| Err(ClusterError::failed("start a container", error)))
     }
 }
 
 #[async_trait]
 impl Cluster for DockerCluster {
-    async fn create_node(&self, node: &NodeSpec) -> Result<(), ClusterError> {
+    async fn create_node(&self, node: &NodeSpec) -> ClusterResult {
         let target = self.target(&node.name);
         self.create_container(&target, self.node(node, false)).await
     }
 
-    async fn start(&self, node: &NodeSpec) -> Result<(), ClusterError> {
+    async fn start(&self, node: &NodeSpec) -> ClusterResult {
         let target = self.find(&node.name).await?;
         self.start_container(&target, &node.ports).await
     }
 
-    async fn await_said(&self, node: &Name, text: &str) -> Result<(), ClusterError> {
+    async fn await_said(&self, node: &Name, text: &str) -> ClusterResult {
         self.find(node).await?.await_said(text).await
     }
 
-    async fn start_attached(&self, node: &NodeSpec) -> Result<Console, ClusterError> {
+    async fn start_attached(&self, node: &NodeSpec) -> ClusterResult<Console> {
         let target = self.target(&node.name);
         self.create_container(&target, self.node(node, true))
             .await?;
         self.start_in_hands(&target, &node.ports).await
     }
 
-    async fn address(&self, node: &Name, port: u16) -> Result<SocketAddr, ClusterError> {
+    async fn address(&self, node: &Name, port: u16) -> ClusterResult<SocketAddr> {
         self.find(node).await?.address(port).await
     }
 
-    async fn signal(&self, node: &Name, signal: Signal) -> Result<(), ClusterError> {
+    async fn signal(&self, node: &Name, signal: Signal) -> ClusterResult {
         self.find(node).await?.signal(signal).await
     }
 
-    async fn threads(&self, node: &Name) -> Result<Vec<ThreadState>, ClusterError> {
+    async fn threads(&self, node: &Name) -> ClusterResult<Vec<ThreadState>> {
         self.find(node).await?.threads().await
     }
 
-    async fn await_end(&self, node: &Name) -> Result<(), ClusterError> {
+    async fn await_end(&self, node: &Name) -> ClusterResult {
         self.find(node).await?.await_end().await
     }
 
-    async fn state(&self, node: &Name) -> Result<NodeState, ClusterError> {
+    async fn state(&self, node: &Name) -> ClusterResult<NodeState> {
         self.find(node).await?.state().await
     }
 
-    async fn freeze(&self, node: &Name) -> Result<(), ClusterError> {
+    async fn freeze(&self, node: &Name) -> ClusterResult {
         self.find(node).await?.freeze().await
     }
 
-    async fn thaw(&self, node: &Name) -> Result<(), ClusterError> {
+    async fn thaw(&self, node: &Name) -> ClusterResult {
         self.find(node).await?.thaw().await
     }
 
-    async fn discard(&self, node: &Name) -> Result<(), ClusterError> {
+    async fn discard(&self, node: &Name) -> ClusterResult {
         match self.find(node).await {
             Err(ClusterError::Gone { .. }) => Ok(()),
             found => found?.discard().await,
         }
     }
 
-    async fn disconnect(&self, node: &Name) -> Result<(), ClusterError> {
+    async fn disconnect(&self, node: &Name) -> ClusterResult {
         self.find(node).await?.disconnect().await
     }
 
-    async fn connect(&self, node: &Name) -> Result<(), ClusterError> {
+    async fn connect(&self, node: &Name) -> ClusterResult {
         self.find(node).await?.connect().await
     }
 
-    async fn way(&self, proxy: &Name, server: &Endpoint) -> Result<Way, ClusterError> {
+    async fn way(&self, proxy: &Name, server: &Endpoint) -> ClusterResult<ProxyRoute> {
         let proxy = self.find(proxy).await?.inner_address().await?;
-        Ok(Way::by_name(server, proxy))
+        Ok(ProxyRoute::by_name(server, proxy))
     }
 
-    async fn inner_address(&self, node: &Name) -> Result<IpAddr, ClusterError> {
+    async fn inner_address(&self, node: &Name) -> ClusterResult<IpAddr> {
         self.find(node).await?.inner_address().await
     }
 
-    async fn start_helper(&self, helper: &Helper) -> Result<Console, ClusterError> {
+    async fn start_helper(&self, helper: &Helper) -> ClusterResult<Console> {
         let target = self.target(&helper.name);
         let body = self.helper(helper, true).await?;
         self.create_container(&target, body).await?;
         let started = self.start_in_hands(&target, &[]).await;
         if started.is_err() {
-            // So that the same helper can be tried again; why it failed is
-            // what has to be said.
+            // So that the same helper can be tried again. The error of the start is the one to
+            // report.
             let _ = target.discard().await;
         }
         started
     }
 
-    async fn run_helper(&self, helper: &Helper) -> Result<String, ClusterError> {
+    async fn run_helper(&self, helper: &Helper) -> ClusterResult<String> {
         let target = self.target(&helper.name);
         let (body, helper) = (self.helper(helper, false).await?, helper.clone());
         self.to_the_end(async move {
@@ -267,17 +257,17 @@ impl Cluster for DockerCluster {
         .await
     }
 
-    async fn logs(&self, node: &Name) -> Result<String, ClusterError> {
+    async fn logs(&self, node: &Name) -> ClusterResult<String> {
         Ok(self.find(node).await?.printed().await?.all)
     }
 
-    async fn remove(&self) -> Result<(), ClusterError> {
+    async fn remove(&self) -> ClusterResult {
         self.births.close();
         self.births.wait().await;
         sweep::remove_run(&self.engine, &self.labels.run).await
     }
 
-    async fn keep(&self) -> Result<String, ClusterError> {
+    async fn keep(&self) -> ClusterResult<String> {
         let label = format!("{}={}", labels::RUN, self.labels.run);
         Ok(format!("containers with the label {label}"))
     }

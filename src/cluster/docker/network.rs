@@ -1,50 +1,49 @@
-//! A container's place on the run's network, and its ports on loopback.
+//! A container's address on the run's network, and its ports on loopback.
 
-use super::engine::call;
-use super::target::Target;
-use crate::cluster::ClusterError;
+use super::*;
 use bollard::models::{
     ContainerInspectResponse, EndpointSettings, NetworkConnectRequest, NetworkDisconnectRequest,
 };
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 
 impl Target {
-    /// Where a published port is now. One that the system chooses is another
-    /// after every start, and after every return to the network.
-    pub async fn address(&self, port: u16) -> Result<SocketAddr, ClusterError> {
+    /// Returns the address of a published port now. A port that the system chooses changes with
+    /// every start, and with every return to the network.
+    pub async fn address(&self, port: u16) -> ClusterResult<SocketAddr> {
         let what = format!("find port {port} of {}", self.node);
         let found = self.inspect(&what).await?;
         match published(&found, port) {
             Some(host_port) => Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, host_port))),
-            None => Err(ClusterError::Failed {
+            None => Err(ClusterError::failed(
                 what,
-                reason: match self.absence(&found) {
+                match self.absence(&found) {
                     Some(absence) => absence.to_owned(),
                     None => "the topology does not publish it on loopback".to_owned(),
                 },
-            }),
+            )),
         }
     }
 
-    pub async fn inner_address(&self) -> Result<IpAddr, ClusterError> {
+    pub async fn inner_address(&self) -> ClusterResult<IpAddr> {
         let what = format!("find {} on the network", self.node);
         let found = self.inspect(&what).await?;
         let address = self.endpoint(&found).and_then(|endpoint| {
             let address = endpoint.ip_address.as_ref()?;
             address.parse().ok()
         });
-        address.ok_or_else(|| ClusterError::Failed {
-            what,
-            reason: self
-                .absence(&found)
-                .unwrap_or("it has no address")
-                .to_owned(),
+        address.ok_or_else(|| {
+            ClusterError::failed(
+                what,
+                self.absence(&found)
+                    .unwrap_or("it has no address")
+                    .to_owned(),
+            )
         })
     }
 
-    /// With its published ports, which lead into this network; taking off what
-    /// is off is fine.
-    pub async fn disconnect(&self) -> Result<(), ClusterError> {
+    /// Takes it off the network, with its published ports, which lead into this network; it is fine
+    /// if it is off already.
+    pub async fn disconnect(&self) -> ClusterResult {
         let what = format!("take {} off the network", self.node);
         let request = NetworkDisconnectRequest {
             container: self.container.clone(),
@@ -58,9 +57,9 @@ impl Target {
         }
     }
 
-    /// Under its name, and perhaps at another address; putting on what is on is
-    /// fine.
-    pub async fn connect(&self) -> Result<(), ClusterError> {
+    /// Puts it on the network under its name, perhaps at another address; it is fine if it is on
+    /// already.
+    pub async fn connect(&self) -> ClusterResult {
         let what = format!("put {} on the network", self.node);
         let request = NetworkConnectRequest {
             container: self.container.clone(),
@@ -74,7 +73,7 @@ impl Target {
         }
     }
 
-    async fn is_connected(&self, what: &str) -> Result<bool, ClusterError> {
+    async fn is_connected(&self, what: &str) -> ClusterResult<bool> {
         let found = self.inspect(what).await?;
         Ok(self.endpoint(&found).is_some())
     }
@@ -84,7 +83,7 @@ impl Target {
         settings.networks.as_ref()?.get(&self.network)
     }
 
-    /// Why it cannot be reached at all, if so.
+    /// Returns why it cannot be reached; None if it can.
     fn absence(&self, found: &ContainerInspectResponse) -> Option<&'static str> {
         let running = found.state.as_ref().and_then(|state| state.running);
         if running != Some(true) {
@@ -95,7 +94,7 @@ impl Target {
     }
 }
 
-/// A place on the network under this name.
+/// Returns the settings that give a container this name on the network.
 pub fn known_as(name: &str) -> EndpointSettings {
     EndpointSettings {
         aliases: Some(vec![name.to_owned()]),

@@ -1,24 +1,20 @@
-//! What happens to a container's process, and how it is doing.
+//! The process of a container: signals to it, and its state.
 
-use super::engine::{call, failed, is_not_found};
-use super::target::Target;
-use crate::cluster::{ClusterError, NodeState, Signal, ThreadState};
-use bollard::errors::Error;
+use super::engine::{failed, is_not_found, is_refusal};
+use super::*;
 use bollard::models::ContainerStateStatusEnum;
 use bollard::query_parameters::{KillContainerOptions, TopOptions, WaitContainerOptions};
-use futures_util::StreamExt;
-use std::time::Duration;
 
 const END_DEADLINE: Duration = Duration::from_secs(30);
 
-/// A process that is just being born keeps the kernel from freezing its group,
-/// and the engine gives up soon.
+/// The kernel cannot freeze a group while a process of it is just being born, and the engine gives
+/// up soon.
 const TOO_BUSY: &str = "unable to freeze";
 const FREEZE_TRIES: u32 = 5;
 const FREEZE_PAUSE: Duration = Duration::from_millis(100);
 
 impl Target {
-    pub async fn signal(&self, signal: Signal) -> Result<(), ClusterError> {
+    pub async fn signal(&self, signal: Signal) -> ClusterResult {
         let (what, signal) = match signal {
             Signal::Stop => ("stop", "SIGSTOP"),
             Signal::Continue => ("continue", "SIGCONT"),
@@ -31,16 +27,16 @@ impl Target {
         call(&format!("{what} {} ({signal})", self.node), kill).await
     }
 
-    /// Asks for `ps` on the engine's own machine, which works for a container
-    /// that stands still and needs nothing inside of it.
-    pub async fn threads(&self) -> Result<Vec<ThreadState>, ClusterError> {
+    /// Runs `ps` on the engine's own machine, which works for a stopped container and needs nothing
+    /// inside of it.
+    pub async fn threads(&self) -> ClusterResult<Vec<ThreadState>> {
         let options = TopOptions {
             ps_args: "-L -o pid,lwp,stat".to_owned(),
         };
         let top = self.docker().top_processes(&self.container, Some(options));
         let seen = async {
             match top.await {
-                Err(error) if is_not_running(&error) => Ok(None),
+                Err(error) if is_refusal(&error, 409, "is not running") => Ok(None),
                 other => other.map(|answer| answer.processes),
             }
         };
@@ -54,7 +50,7 @@ impl Target {
             .collect())
     }
 
-    pub async fn state(&self) -> Result<NodeState, ClusterError> {
+    pub async fn state(&self) -> ClusterResult<NodeState> {
         let found = self.inspect(&format!("look at {}", self.node)).await?;
         let id = found.id.unwrap_or_default();
         let state = found.state.unwrap_or_default();
@@ -72,36 +68,33 @@ impl Target {
         })
     }
 
-    pub async fn await_end(&self) -> Result<(), ClusterError> {
+    pub async fn await_end(&self) -> ClusterResult {
         self.exit_code(END_DEADLINE).await.map(drop)
     }
 
-    /// Waits for the end of its process. None where the container is gone, and
-    /// the process with it.
-    pub async fn exit_code(&self, deadline: Duration) -> Result<Option<i64>, ClusterError> {
+    /// Waits for the end of its process. Returns None if the container is gone, and the process
+    /// with it.
+    pub async fn exit_code(&self, deadline: Duration) -> ClusterResult<Option<i64>> {
         let what = format!("the end of {}", self.node);
         let options = WaitContainerOptions::default();
         let mut waiting = self.docker().wait_container(&self.container, Some(options));
         let answer = tokio::time::timeout(deadline, waiting.next()).await;
-        let answer = answer.map_err(|_| ClusterError::Deadline {
-            what: what.clone(),
-            after: deadline,
-        })?;
+        let answer = answer.map_err(|_| ClusterError::deadline(what.clone(), deadline))?;
         match answer {
             Some(Ok(ended)) => Ok(Some(ended.status_code)),
             // Every exit code but 0 comes as an error.
             Some(Err(Error::DockerContainerWaitError { code, .. })) => Ok(Some(code)),
             Some(Err(error)) if is_not_found(&error) => Ok(None),
             Some(Err(error)) => Err(failed(&format!("await {what}"), &error)),
-            None => Err(ClusterError::Failed {
-                what: format!("await {what}"),
-                reason: "the engine hung up".to_owned(),
-            }),
+            None => Err(ClusterError::failed(
+                format!("await {what}"),
+                "the engine hung up",
+            )),
         }
     }
 
-    /// Freezing what is frozen is fine.
-    pub async fn freeze(&self) -> Result<(), ClusterError> {
+    /// Freezes it; it is fine if it is frozen already.
+    pub async fn freeze(&self) -> ClusterResult {
         let mut last = Ok(());
         for _ in 0..FREEZE_TRIES {
             let pause = self.docker().pause_container(&self.container);
@@ -115,19 +108,19 @@ impl Target {
         last
     }
 
-    /// Thawing what is not frozen, or has ended, is fine.
-    pub async fn thaw(&self) -> Result<(), ClusterError> {
+    /// Thaws it; it is fine if it is not frozen, or has ended.
+    pub async fn thaw(&self) -> ClusterResult {
         let unpause = self.docker().unpause_container(&self.container);
         let unpaused = call(&format!("thaw {}", self.node), unpause).await;
         self.fine_if(unpaused, |state| !state.frozen).await
     }
 
-    /// A refusal is none where everything is as it should be already.
+    /// Ignores a refusal if the wanted state holds already.
     async fn fine_if(
         &self,
-        done: Result<(), ClusterError>,
+        done: ClusterResult,
         holds: impl Fn(&NodeState) -> bool,
-    ) -> Result<(), ClusterError> {
+    ) -> ClusterResult {
         let Err(refused) = done else { return Ok(()) };
         match self.state().await {
             Ok(state) if holds(&state) => Ok(()),
@@ -136,12 +129,12 @@ impl Target {
     }
 }
 
-/// Whether a process id of the engine's machine is one of this machine, names
-/// a process of this container, and can be looked into. The engine may be
-/// somewhere else, or see other ids than we do.
+/// Returns whether a process id of the engine's machine is one of this machine, names a process of
+/// this container, and can be looked into. The engine may be on another machine, or see other ids
+/// than we do.
 pub fn is_local(pid: i32, container_id: &str) -> bool {
-    // Cgroup paths name the container; where namespaces hide them, the files
-    // that the engine mounts into it do.
+    // Cgroup paths name the container; if namespaces hide them, the files that the engine mounts
+    // into it do.
     let names_it = |file: &str| {
         let text = std::fs::read_to_string(format!("/proc/{pid}/{file}"));
         text.is_ok_and(|text| text.contains(container_id))
@@ -150,15 +143,6 @@ pub fn is_local(pid: i32, container_id: &str) -> bool {
         && !container_id.is_empty()
         && nix::unistd::geteuid().is_root()
         && (names_it("cgroup") || names_it("mountinfo"))
-}
-
-/// The engine answered that the container's process has ended.
-fn is_not_running(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::DockerResponseServerError { status_code: 409, message }
-            if message.contains("is not running")
-    )
 }
 
 #[cfg(test)]

@@ -1,28 +1,21 @@
-//! Removing one container, in whatever state it is.
+//! Removes one container, in any state.
 
-use super::engine::{Engine, call, is_not_found};
-use super::target::Target;
-use crate::cluster::ClusterError;
-use bollard::errors::Error;
+use super::engine::is_refusal;
+use super::*;
 use bollard::query_parameters::{RemoveContainerOptions, WaitContainerOptions};
-use futures_util::StreamExt;
 
 impl Target {
-    /// With all that it has stored; what is gone is fine.
-    pub async fn discard(&self) -> Result<(), ClusterError> {
+    /// Removes it with its volumes; a missing container is fine.
+    pub async fn discard(&self) -> ClusterResult {
         remove_container(&self.engine, &self.container, &self.node).await
     }
 }
 
-/// By its id or its name; `called` is for people. Returns when it is gone, whoever
-/// removed it.
-pub async fn remove_container(
-    engine: &Engine,
-    container: &str,
-    called: &str,
-) -> Result<(), ClusterError> {
+/// Removes a container by its id or its name; `called` is the name for people. Returns when it is
+/// gone, whoever removed it.
+pub async fn remove_container(engine: &Engine, container: &str, called: &str) -> ClusterResult {
     let what = format!("remove {called}");
-    // `force` kills it, frozen or not; `v` takes its anonymous volumes along.
+    // `force` kills it, frozen or not; `v` removes its anonymous volumes too.
     let options = RemoveContainerOptions {
         force: true,
         v: true,
@@ -31,7 +24,9 @@ pub async fn remove_container(
     let remove = async {
         let removed = engine.docker().remove_container(container, Some(options));
         match removed.await {
-            Err(error) if is_under_way(&error) => await_removal(engine, container).await,
+            Err(error) if is_refusal(&error, 409, "already in progress") => {
+                await_removal(engine, container).await
+            }
             other => other,
         }
     };
@@ -39,12 +34,9 @@ pub async fn remove_container(
     call(&what, gone_is_fine(remove)).await
 }
 
-/// Somebody else (a second sweep, `docker rm`) may have been faster.
+/// Ignores that the object is gone: a second sweep or `docker rm` may have been faster.
 pub async fn gone_is_fine(remove: impl Future<Output = Result<(), Error>>) -> Result<(), Error> {
-    match remove.await {
-        Err(error) if is_not_found(&error) => Ok(()),
-        other => other,
-    }
+    if_there(remove).await.map(Option::unwrap_or_default)
 }
 
 async fn await_removal(engine: &Engine, name: &str) -> Result<(), Error> {
@@ -53,16 +45,8 @@ async fn await_removal(engine: &Engine, name: &str) -> Result<(), Error> {
     };
     let mut waiting = engine.docker().wait_container(name, Some(options));
     match waiting.next().await {
-        // The exit code of what was removed is nobody's concern.
+        // The exit code of a removed container does not matter.
         Some(Err(Error::DockerContainerWaitError { .. }) | Ok(_)) | None => Ok(()),
         Some(Err(error)) => Err(error),
     }
-}
-
-fn is_under_way(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::DockerResponseServerError { status_code: 409, message }
-            if message.contains("already in progress")
-    )
 }

@@ -1,27 +1,21 @@
-use super::elsewhere;
-use super::images::{self, ImageIds};
-use super::sweep;
-use super::target::Maker;
-use super::{DockerCluster, Engine};
-use crate::cluster::{Cluster, ClusterError, Image, Leftovers, Runtime, Swept};
-use crate::model::Name;
+use super::*;
+use crate::cluster::{Image, Leftovers, Runtime, SweepResult};
 use crate::progress::Progress;
-use async_trait::async_trait;
+use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-/// Clusters on one Docker Engine.
 pub struct DockerRuntime {
     engine: Engine,
     /// Held while images are made.
     images_lock: PathBuf,
-    /// What `prepare` found, for the clusters that come after it.
+    /// The images that `prepare` found, for the clusters that come after it.
     images: Mutex<ImageIds>,
 }
 
 impl DockerRuntime {
-    pub async fn connect(images_lock: PathBuf) -> Result<DockerRuntime, ClusterError> {
+    pub async fn connect(images_lock: PathBuf) -> ClusterResult<DockerRuntime> {
         Ok(DockerRuntime {
             engine: Engine::connect().await?,
             images_lock,
@@ -29,12 +23,12 @@ impl DockerRuntime {
         })
     }
 
-    /// Every run of which there is anything, alive or not.
-    pub async fn runs(&self) -> Result<BTreeSet<Name>, ClusterError> {
+    /// Returns every run of which an object exists, alive or not.
+    pub async fn runs(&self) -> ClusterResult<BTreeSet<Name>> {
         sweep::runs(&self.engine).await
     }
 
-    /// The cluster of a run that stands, whoever made it.
+    /// Returns the cluster of an existing run, whoever made it.
     pub fn of_run(&self, run: &Name) -> Arc<dyn Cluster> {
         Arc::new(self.made_by(Maker::Anybody, run))
     }
@@ -44,10 +38,7 @@ impl DockerRuntime {
     }
 
     fn images(&self) -> ImageIds {
-        let images = self.images.lock();
-        images
-            .unwrap_or_else(|poisoned| poisoned.into_inner())
-            .clone()
+        self.images.lock().clone()
     }
 }
 
@@ -64,32 +55,24 @@ impl Runtime for DockerRuntime {
         ])
     }
 
-    async fn prepare(
-        &self,
-        images: &[Image],
-        progress: &dyn Progress,
-    ) -> Result<ImageIds, ClusterError> {
+    async fn prepare(&self, images: &[Image], progress: &dyn Progress) -> ClusterResult<ImageIds> {
         elsewhere::check_kernel(&self.engine)?;
         let ids = images::ensure(&self.engine, images, &self.images_lock, progress).await?;
         elsewhere::check_ports(&self.engine, &ids).await?;
-        let mut images = self.images.lock();
-        images
-            .as_mut()
-            .unwrap_or_else(|poisoned| poisoned.get_mut())
-            .extend(ids.clone());
+        self.images.lock().extend(ids.clone());
         Ok(ids)
     }
 
-    async fn create(&self, run: &Name, keep: bool) -> Result<Arc<dyn Cluster>, ClusterError> {
+    async fn create(&self, run: &Name, keep: bool) -> ClusterResult<Arc<dyn Cluster>> {
         let cluster = DockerCluster::create(&self.engine, self.images(), run, keep).await?;
         Ok(Arc::new(cluster))
     }
 
-    async fn adopt(&self, run: &Name) -> Result<Arc<dyn Cluster>, ClusterError> {
+    async fn adopt(&self, run: &Name) -> ClusterResult<Arc<dyn Cluster>> {
         Ok(Arc::new(self.made_by(Maker::SomebodyDead, run)))
     }
 
-    async fn sweep(&self, which: Leftovers) -> Result<Swept, ClusterError> {
+    async fn sweep(&self, which: Leftovers) -> ClusterResult<SweepResult> {
         sweep::sweep(&self.engine, which).await
     }
 }

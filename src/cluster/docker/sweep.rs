@@ -1,37 +1,35 @@
-//! Removing what is ours: one run's things, or what dead runs left behind.
-//! Everything is found by its labels and removed by its id, so nothing else is ever touched.
+//! Removes our own objects: those of one run, or those that dead runs left behind. Everything is
+//! found by its labels and removed by its id, so nothing else is ever touched.
 
-use super::engine::{Engine, call, label_filter};
-use super::labels::{self, Said};
+use super::engine::label_filter;
+use super::labels::ObjectLabels;
 use super::removal::{gone_is_fine, remove_container};
-use crate::cluster::{ClusterError, Leftovers, Swept};
-use crate::model::Name;
+use super::*;
+use crate::cluster::{Leftovers, SweepResult};
 use bollard::query_parameters::{ListContainersOptions, ListNetworksOptions};
 use futures_util::future::join_all;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Mutex;
-use std::time::Duration;
 
-/// A network is let go of a moment after its last container.
+/// The engine releases a network a moment after its last container.
 const NETWORK_TRIES: u32 = 20;
 const NETWORK_PAUSE: Duration = Duration::from_millis(100);
 
-/// A container or a network of ours. The name is for people: by now it may be
-/// that of another one.
-struct Thing {
+/// A container or a network of ours. The name is for people: by now another object may have it.
+struct OwnedObject {
     id: String,
     name: String,
 }
 
-struct Found {
-    containers: Vec<Thing>,
-    networks: Vec<Thing>,
+struct OwnedObjects {
+    containers: Vec<OwnedObject>,
+    networks: Vec<OwnedObject>,
 }
 
 /// Removes one run's containers and network, and makes sure that they are gone.
-pub async fn remove_run(engine: &Engine, run: &Name) -> Result<(), ClusterError> {
+pub async fn remove_run(engine: &Engine, run: &Name) -> ClusterResult {
     let filter = format!("{}={run}", labels::RUN);
-    let everything = |_: &Said<'_>| true;
+    let everything = |_: &ObjectLabels<'_>| true;
     let found = find(engine, &filter, everything).await?;
     remove_containers(engine, &found.containers).await?;
     for network in &found.networks {
@@ -40,17 +38,18 @@ pub async fn remove_run(engine: &Engine, run: &Name) -> Result<(), ClusterError>
     let left = find(engine, &filter, everything).await?;
     let left = left.containers.into_iter().chain(left.networks);
     let names: Vec<String> = left.map(|thing| thing.name).collect();
-    match names.is_empty() {
-        true => Ok(()),
-        false => Err(ClusterError::LeftBehind(names)),
+    if names.is_empty() {
+        Ok(())
+    } else {
+        Err(ClusterError::LeftBehind(names))
     }
 }
 
-/// Every run of which there is anything, alive or not.
-pub async fn runs(engine: &Engine) -> Result<BTreeSet<Name>, ClusterError> {
+/// Returns every run of which an object exists, alive or not.
+pub async fn runs(engine: &Engine) -> ClusterResult<BTreeSet<Name>> {
     let runs = Mutex::new(BTreeSet::new());
     find(engine, labels::RUN, |said| {
-        // What is called otherwise was not started by any of us.
+        // A run without a valid name was not started by us.
         if let (Some(Ok(run)), Ok(mut runs)) = (said.run().map(Name::new), runs.lock()) {
             runs.insert(run);
         }
@@ -60,15 +59,15 @@ pub async fn runs(engine: &Engine) -> Result<BTreeSet<Name>, ClusterError> {
     Ok(runs.into_inner().unwrap_or_default())
 }
 
-/// Removes what runs left behind that did not get to clean up.
-pub async fn sweep(engine: &Engine, which: Leftovers) -> Result<Swept, ClusterError> {
-    let is_leftover = |said: &Said<'_>| {
+/// Removes what was left behind by runs that did not get to clean up.
+pub async fn sweep(engine: &Engine, which: Leftovers) -> ClusterResult<SweepResult> {
+    let is_leftover = |said: &ObjectLabels<'_>| {
         let may_go = !said.is_kept() || which == Leftovers::OfDeadRunsAndKept;
         may_go && said.owner_is_certainly_dead()
     };
     let found = find(engine, labels::OWNER, is_leftover).await?;
     remove_containers(engine, &found.containers).await?;
-    let mut swept = Swept {
+    let mut swept = SweepResult {
         removed: found.containers.into_iter().map(|it| it.name).collect(),
         stuck: Vec::new(),
     };
@@ -81,12 +80,12 @@ pub async fn sweep(engine: &Engine, which: Leftovers) -> Result<Swept, ClusterEr
     Ok(swept)
 }
 
-/// What carries this label, is wanted, and is called as its labels say.
+/// Finds objects with this label whose name fits their labels.
 async fn find(
     engine: &Engine,
     label: &str,
-    wanted: impl Fn(&Said<'_>) -> bool,
-) -> Result<Found, ClusterError> {
+    wanted: impl Fn(&ObjectLabels<'_>) -> bool,
+) -> ClusterResult<OwnedObjects> {
     let containers = ListContainersOptions {
         all: true,
         filters: Some(label_filter(label)),
@@ -102,16 +101,16 @@ async fn find(
     );
     let ours = |id: Option<String>, names: Vec<String>, labels: Option<HashMap<String, String>>| {
         let labels = labels?;
-        let said = Said(&labels);
+        let said = ObjectLabels(&labels);
         let name = said.name()?;
         let is_called_so = |given: &String| given.trim_start_matches('/') == name;
         let is_ours = names.iter().any(is_called_so) && wanted(&said);
         let id = id.filter(|_| is_ours)?;
-        Some(Thing { id, name })
+        Some(OwnedObject { id, name })
     };
     let containers = containers?.into_iter();
     let networks = networks?.into_iter();
-    Ok(Found {
+    Ok(OwnedObjects {
         containers: containers
             .filter_map(|it| ours(it.id, it.names.unwrap_or_default(), it.labels))
             .collect(),
@@ -121,14 +120,14 @@ async fn find(
     })
 }
 
-async fn remove_containers(engine: &Engine, all: &[Thing]) -> Result<(), ClusterError> {
+async fn remove_containers(engine: &Engine, all: &[OwnedObject]) -> ClusterResult {
     let containers = all
         .iter()
         .map(|it| remove_container(engine, &it.id, &it.name));
     join_all(containers).await.into_iter().collect()
 }
 
-async fn remove_network(engine: &Engine, network: &Thing) -> Result<(), ClusterError> {
+async fn remove_network(engine: &Engine, network: &OwnedObject) -> ClusterResult {
     let what = format!("remove the network {}", network.name);
     let removed = async {
         let mut last = Ok(());
@@ -142,7 +141,7 @@ async fn remove_network(engine: &Engine, network: &Thing) -> Result<(), ClusterE
         last
     };
     match call(&what, removed).await {
-        // Its containers are gone by now: the engine has miscounted them.
+        // Its containers are gone by now, so the engine has miscounted them.
         Err(error) if error.to_string().contains("has active endpoints") => {
             let reason = error.to_string();
             Err(ClusterError::StuckNetwork { reason })

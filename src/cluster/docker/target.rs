@@ -1,27 +1,23 @@
-use super::engine::{Engine, call, is_not_found};
-use super::labels::Said;
-use crate::cluster::ClusterError;
-use crate::model::Name;
+use super::labels::ObjectLabels;
+use super::*;
 use bollard::Docker;
 use bollard::models::ContainerInspectResponse;
 
-/// One container of a run, under the names that it has on both sides. What can
-/// be done with it is in `process.rs`, `network.rs`, `log.rs` and `removal.rs`.
+/// One container of a run, with its name at the engine and its name in scenarios. Its methods are
+/// in `process.rs`, `network.rs`, `log.rs` and `removal.rs`.
 #[derive(Clone)]
 pub struct Target {
     pub engine: Engine,
-    /// What the engine calls it.
+    /// The engine's name for it.
     pub container: String,
-    /// What scenarios and messages call it.
+    /// The name in scenarios and messages.
     pub node: Name,
-    /// The run's network.
     pub network: String,
 }
 
-/// Who made the containers of a cluster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maker {
-    /// Whoever asks: under the names of its run there is nothing else.
+    /// This process: nothing else has the names of its run.
     Ourselves,
     Anybody,
     SomebodyDead,
@@ -32,23 +28,18 @@ impl Target {
         self.engine.docker()
     }
 
-    /// All that the engine knows about it; `what` completes "could not …".
-    pub async fn inspect(&self, what: &str) -> Result<ContainerInspectResponse, ClusterError> {
-        let inspected = async {
-            match self.docker().inspect_container(&self.container, None).await {
-                Err(error) if is_not_found(&error) => Ok(None),
-                other => other.map(Some),
-            }
-        };
+    /// Returns all that the engine knows about it; `what` completes "could not …".
+    pub async fn inspect(&self, what: &str) -> ClusterResult<ContainerInspectResponse> {
+        let inspect = self.docker().inspect_container(&self.container, None);
         let gone = || ClusterError::Gone {
             what: what.to_owned(),
         };
-        call(what, inspected).await?.ok_or_else(gone)
+        call(what, if_there(inspect)).await?.ok_or_else(gone)
     }
 
-    /// The same by its id, once its labels say that it is this node of that run. What is
-    /// called like one of ours and is not, nobody may touch.
-    pub async fn labelled(self, run: &Name, maker: Maker) -> Result<Target, ClusterError> {
+    /// Returns the target by its id, once its labels say that it is this node of that run. A
+    /// container with a name like ours that is not ours must not be touched.
+    pub async fn labelled(self, run: &Name, maker: Maker) -> ClusterResult<Target> {
         if maker == Maker::Ourselves {
             return Ok(self);
         }
@@ -56,10 +47,9 @@ impl Target {
         let found = self.inspect(&what).await?;
         let labels = found.config.and_then(|config| config.labels);
         let labels = labels.unwrap_or_default();
-        let said = Said(&labels);
-        let failed = |reason: &str| ClusterError::Failed {
-            what,
-            reason: format!("the container {} {reason}", self.container),
+        let said = ObjectLabels(&labels);
+        let failed = |reason: &str| {
+            ClusterError::failed(what, format!("the container {} {reason}", self.container))
         };
         if said.run() != Some(run.as_str()) || said.node() != Some(self.node.as_str()) {
             return Err(failed("does not say that it is this; it is left alone"));

@@ -1,58 +1,47 @@
-//! What a command line and an environment say for a container, said for a
-//! process of this machine: other ports, addresses in place of names, and files
-//! in the node's own folder.
+//! Translates a command line and an environment from a container to a process of this machine: with
+//! other ports, with addresses in place of names, and with files in the node's own folder.
 
 use super::confined::path_at;
-use super::ports::Ports;
-use crate::cluster::NodeSpec;
-use crate::model::Name;
-use std::collections::BTreeMap;
-use std::io;
-use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use super::*;
 
-/// Where a container listens.
 const EVERYWHERE: &str = "0.0.0.0";
 const LOOPBACK: &str = "127.0.0.1";
-/// The host that a Toxiproxy listens at may also be a name.
+/// The option for the host that a Toxiproxy listens at, which may also be a name.
 const HOST: [&str; 2] = ["-host", "--host"];
 
-/// What a node finds around it.
-pub struct Here<'a> {
-    pub node: &'a Name,
-    /// Stands in the place of the container's root.
+pub struct NodeSurroundings<'a> {
+    pub node: &'a NodeSpec,
+    /// The folder in place of the container's root.
     pub root: &'a Path,
-    /// The names of all nodes.
     pub known: &'a [Name],
-    /// Where names lead for this node, where it can be led at all.
-    pub hosts: &'a BTreeMap<Name, SocketAddr>,
+    /// The names of its hosts can lead it elsewhere.
     pub is_led: bool,
     pub ports: &'a Ports,
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct LocalCommand {
     pub command: Vec<String>,
     pub environment: BTreeMap<String, String>,
-    /// The folders that it names.
     pub folders: Vec<PathBuf>,
 }
 
-pub fn said_here(node: &NodeSpec, here: &Here<'_>) -> io::Result<Said> {
-    let mut said = Said::default();
+pub fn said_here(here: &NodeSurroundings<'_>) -> io::Result<LocalCommand> {
+    let node = here.node;
+    let mut said = LocalCommand::default();
     let mut words = node.command.iter().peekable();
     let mut before = "";
     while let Some(word) = words.next() {
         let port = words.peek().and_then(|next| next.parse::<u16>().ok());
         let lone_port = word.parse().ok().filter(|_| before.ends_with("-port"));
         if let (true, Some(port)) = (here.knows(word), port) {
-            // `--replicaof redis 6379`
+            // For example `--replicaof redis 6379`.
             let address = here.address(word, port)?;
             said.command.push(address.ip().to_string());
             said.command.push(address.port().to_string());
             words.next();
         } else if let Some(port) = lone_port {
-            let own = here.ports.of(here.node, port)?;
+            let own = here.ports.of(&node.name, port)?;
             said.command.push(own.port().to_string());
         } else if let Some(flag) = before_host(word, before) {
             said.command.push(format!("{flag}{LOOPBACK}"));
@@ -67,41 +56,42 @@ pub fn said_here(node: &NodeSpec, here: &Here<'_>) -> io::Result<Said> {
     }
     for (name, value) in &node.environment {
         // A lock's key may well be called `redis:1`, and has to stay the same for all.
-        let value = match node.addressed.contains(name) {
-            true => here.with_addresses(value)?,
-            false => value.clone(),
+        let value = if node.addressed.contains(name) {
+            here.with_addresses(value)?
+        } else {
+            value.clone()
         };
         said.environment.insert(name.clone(), value);
     }
     Ok(said)
 }
 
-/// `/data`, or `--data-dir=` and `/data`.
+/// Splits `--data-dir=/data` into `--data-dir=` and `/data`; also finds `/data` alone.
 fn path_in(word: &str) -> Option<(&str, &str)> {
     path_at(word).map(|at| word.split_at(at))
 }
 
-/// What stands before a host to listen at, in its word: nothing, or `-host=`.
+/// Returns what comes before a host to listen at, in its word: nothing, or `-host=`.
 fn before_host<'a>(word: &'a str, before: &str) -> Option<&'a str> {
     let (flag, host) = word.split_at(word.rfind('=').map_or(0, |at| at + 1));
     let is_named = HOST.contains(&before) || HOST.contains(&flag.trim_end_matches('='));
     (is_named || host == EVERYWHERE).then_some(flag)
 }
 
-impl Here<'_> {
+impl NodeSurroundings<'_> {
     fn knows(&self, name: &str) -> bool {
         let mut known = self.known.iter();
-        known.any(|known| known == name) || self.hosts.contains_key(name)
+        known.any(|known| known == name) || self.node.hosts.contains_key(name)
     }
 
     fn address(&self, name: &str, port: u16) -> io::Result<SocketAddr> {
-        match self.hosts.get(name).filter(|_| self.is_led) {
+        match self.node.hosts.get(name).filter(|_| self.is_led) {
             Some(led_to) => Ok(*led_to),
             None => self.ports.of(name, port),
         }
     }
 
-    /// Every `NAME:PORT` of a node as an address of this machine; the rest as it is.
+    /// Replaces every `NAME:PORT` of a node with an address of this machine.
     fn with_addresses(&self, text: &str) -> io::Result<String> {
         let mut said = String::new();
         let mut rest = text;
@@ -113,7 +103,7 @@ impl Here<'_> {
             let ends = after.find(|c: char| !c.is_ascii_digit());
             let digits = &after[..ends.unwrap_or(after.len())];
             let address = match digits.parse() {
-                Ok(port) if name == EVERYWHERE => Some(self.ports.of(self.node, port)?),
+                Ok(port) if name == EVERYWHERE => Some(self.ports.of(&self.node.name, port)?),
                 Ok(port) if self.knows(name) => Some(self.address(name, port)?),
                 _ => None,
             };
@@ -138,16 +128,16 @@ impl Here<'_> {
 mod tests {
     use super::*;
 
-    struct Told {
+    struct Fixture {
         ports: Ports,
         hosts: BTreeMap<Name, SocketAddr>,
         is_led: bool,
     }
 
-    impl Told {
-        fn new(is_led: bool) -> Told {
+    impl Fixture {
+        fn new(is_led: bool) -> Fixture {
             let led_to = SocketAddr::from(([127, 0, 0, 1], 9));
-            Told {
+            Fixture {
                 ports: Ports::default(),
                 hosts: BTreeMap::from([("redis".into(), led_to), ("e2".into(), led_to)]),
                 is_led,
@@ -158,15 +148,7 @@ mod tests {
             self.ports.of(node, port).unwrap().port()
         }
 
-        fn say(&self, command: &str, environment: &[(&str, &str)]) -> Said {
-            let here = Here {
-                node: &"e1".into(),
-                root: Path::new("/run/e1"),
-                known: &["e1", "e2"].map(Name::from),
-                hosts: &self.hosts,
-                is_led: self.is_led,
-                ports: &self.ports,
-            };
+        fn say(&self, command: &str, environment: &[(&str, &str)]) -> LocalCommand {
             let environment = environment.iter();
             let environment =
                 environment.map(|(name, value)| (name.to_string(), value.to_string()));
@@ -177,15 +159,22 @@ mod tests {
                     .map(str::to_owned)
                     .into(),
                 hosts: self.hosts.clone(),
-                ..NodeSpec::new(here.node.to_owned(), "", command)
+                ..NodeSpec::new("e1".into(), "", command)
             };
-            said_here(&node, &here).unwrap()
+            let here = NodeSurroundings {
+                node: &node,
+                root: Path::new("/run/e1"),
+                known: &["e1", "e2"].map(Name::from),
+                is_led: self.is_led,
+                ports: &self.ports,
+            };
+            said_here(&here).unwrap()
         }
     }
 
     #[test]
     fn a_redis_listens_at_its_own_port_and_follows_over_its_link() {
-        let told = Told::new(true);
+        let told = Fixture::new(true);
         let said = told.say(
             "redis-server --port 6379 --bind 0.0.0.0 --save  --dir /var/lib/redis --replicaof redis 6379 --delay 0",
             &[],
@@ -200,7 +189,7 @@ mod tests {
 
     #[test]
     fn members_that_know_each_other_by_one_address_are_not_led() {
-        let told = Told::new(false);
+        let told = Fixture::new(false);
         let said = told.say(
             "etcd --name=e1 --data-dir=/data --listen-peer-urls=http://0.0.0.0:2381 --initial-cluster=e1=http://e1:2381,e2=http://e2:2382",
             &[],
@@ -214,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_proxy_listens_on_loopback_whatever_its_host_is_called() {
-        let told = Told::new(true);
+        let told = Fixture::new(true);
         for host in [
             "-host 0.0.0.0",
             "-host=0.0.0.0",
@@ -229,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_worker_is_told_where_its_proxies_are_and_nothing_else_changes() {
-        let told = Told::new(true);
+        let told = Fixture::new(true);
         let said = told.say(
             "worker",
             &[

@@ -1,17 +1,16 @@
-//! What a topology may not have a process of this machine do: reach files
-//! outside of its own folder, or listen to other machines.
+//! Limits for processes of this machine: a topology must not let them reach files outside of their
+//! own folder, or listen to other machines.
 
-use super::programs::Program;
-use crate::cluster::NodeSpec;
+use super::*;
 use crate::cluster::topology::METRICS;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::IpAddr;
 
 /// The roles of this program that are parts of a cluster.
 const ROLES: [&str; 4] = ["resource", "worker", "toxiproxy", "probe"];
-/// etcd takes every option from here as well.
+/// etcd reads every option from variables with this prefix as well.
 const OPTIONS_OF_ETCD: &str = "ETCD_";
 
-/// Why a node cannot be started here as it is written.
+/// Returns why a node cannot be started here as it is written.
 pub fn objection(program: Program, node: &NodeSpec) -> Option<String> {
     let words = || node.command.iter().map(String::as_str);
     if let Some(word) = words().find(|word| goes_up(word)) {
@@ -52,14 +51,14 @@ pub fn objection(program: Program, node: &NodeSpec) -> Option<String> {
     }
 }
 
-/// Whether `..` is a part of a path in it.
+/// Returns whether `..` is a part of a path in the word.
 fn goes_up(word: &str) -> bool {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '.' | '-' | '_');
     word.split(|c| !is_name(c)).any(|part| part == "..")
 }
 
-/// Whether there is an absolute path in it that is not found, and so not put into
-/// the node's folder: anywhere but at its beginning or behind its first `=`.
+/// Returns whether the word has an absolute path that is not found, and so not put into the node's
+/// folder: one anywhere but at the beginning or behind the first `=`.
 fn hides_a_path(word: &str) -> bool {
     let found = path_at(word);
     word.match_indices('/').any(|(at, _)| {
@@ -70,22 +69,23 @@ fn hides_a_path(word: &str) -> bool {
     }) || (word.contains(":///") && found != Some(0))
 }
 
-/// Where the path of a word begins: `/data`, `--data-dir=/data`.
+/// Returns where the path of a word begins: `/data`, `--data-dir=/data`.
 pub fn path_at(word: &str) -> Option<usize> {
-    match word.starts_with('/') {
-        true => Some(0),
-        false => word.find("=/").map(|at| at + 1),
+    if word.starts_with('/') {
+        Some(0)
+    } else {
+        word.find("=/").map(|at| at + 1)
     }
 }
 
-/// Why an option cannot be said for a process that only this machine may reach.
+/// Returns why an option is refused for a process that only this machine may reach.
 fn beyond(word: &str) -> Option<String> {
     let mut hosts = word.split([',', '=', ' ']).map(host_of);
     let is_beyond = hosts.any(
         |host| match (host.parse::<SocketAddr>(), host.parse::<IpAddr>()) {
             (Ok(address), _) => !is_here(address.ip()),
             (_, Ok(ip)) => !is_here(ip),
-            // Every address of the machine, in Go's writing.
+            // This is how Go writes every address of the machine.
             _ => host.starts_with(':') || host.starts_with("[::]"),
         },
     );
@@ -94,13 +94,13 @@ fn beyond(word: &str) -> Option<String> {
     })
 }
 
-/// `http://0.0.0.0:2379/x` without what stands around the host and its port.
+/// Returns the host and its port of `http://0.0.0.0:2379/x`.
 fn host_of(text: &str) -> &str {
     let host = text.split_once("://").map_or(text, |(_, host)| host);
     host.split('/').next().unwrap_or_default()
 }
 
-/// 0.0.0.0 is said anew.
+/// Returns whether the address is on this machine. 0.0.0.0 is replaced by the node's own address.
 fn is_here(ip: IpAddr) -> bool {
     ip.is_loopback() || ip == Ipv4Addr::UNSPECIFIED
 }

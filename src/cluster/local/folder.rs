@@ -1,22 +1,20 @@
-//! What a run has on disk: whose it is, and a private folder for each node with
-//! what it stored, what it said, and which process it is.
+//! The files of a run: its owner, and a private folder for each node with its data, its log and its
+//! process id.
 
+use super::*;
 use crate::cluster::Owner;
-use crate::files::{self, Links, private_folder};
-use crate::model::Name;
-use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use bounded_io::files::{self, Links};
+use std::io::Write;
 
 const OWNER: &str = "owner";
 const KEPT: &str = "kept";
 const LOG: &str = "log";
 const PID: &str = "pid";
 const NODES: &str = "nodes";
-/// Stands in the place of a container's root.
+/// The folder in place of a container's root.
 const ROOT: &str = "root";
 
-/// `ROOT/RUN`, for this user alone.
+/// The folder `ROOT/RUN`, for this user alone.
 pub struct RunFolder {
     pub path: PathBuf,
 }
@@ -39,7 +37,7 @@ impl RunFolder {
         }
     }
 
-    /// None where it was never finished: its maker was killed in that moment.
+    /// Returns None if the file was never finished: its maker was killed in that moment.
     pub fn owner(&self) -> Option<Owner> {
         Owner::from_label(&note(&self.path.join(OWNER))?)
     }
@@ -48,7 +46,7 @@ impl RunFolder {
         self.path.join(KEPT).symlink_metadata().is_ok()
     }
 
-    /// The folder of a node, made where it is not there yet.
+    /// Returns the folder of a node, and makes it if it is not there yet.
     pub fn node(&self, name: &Name) -> io::Result<NodeFolder> {
         let node = self.place(name);
         private_folder(&node.root())?;
@@ -65,7 +63,7 @@ impl RunFolder {
         }
     }
 
-    /// Everything that a node said, in all its lives; nothing where it never did.
+    /// Returns everything that a node printed, over all its starts; nothing if it never did.
     pub fn log(&self, name: &Name) -> io::Result<String> {
         match files::read(&self.place(name).log(), Links::Refuse, files::ROWS) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
@@ -78,7 +76,7 @@ impl RunFolder {
         gone_is_fine(fs::remove_dir_all(&self.path))
     }
 
-    /// The processes that were started here, each as pid and start time.
+    /// Returns the processes that were started here, each as pid and start time.
     pub fn processes(&self) -> Vec<(u32, String)> {
         let Ok(entries) = fs::read_dir(self.path.join(NODES)) else {
             return Vec::new();
@@ -92,14 +90,14 @@ impl RunFolder {
     }
 }
 
-/// `ROOT/RUN/nodes/NODE`
+/// The folder `ROOT/RUN/nodes/NODE`.
 #[derive(Clone, Debug)]
 pub struct NodeFolder {
     path: PathBuf,
 }
 
 impl NodeFolder {
-    /// Where it is at home, and has its files.
+    /// Returns its working folder, which has its files.
     pub fn root(&self) -> PathBuf {
         self.path.join(ROOT)
     }
@@ -108,14 +106,14 @@ impl NodeFolder {
         self.path.join(LOG)
     }
 
-    /// Notes which process it is, for whoever finds it after us.
+    /// Notes which process it is, for a later run that finds it.
     pub fn note_process(&self, pid: u32, started: &str) -> io::Result<()> {
         let text = format!("{pid} {started}\n");
         files::write_whole(&self.path.join(PID), text.as_bytes(), files::PRIVATE)
     }
 }
 
-/// What we wrote down here, where it is readable.
+/// Returns a note that we wrote here, if it is readable.
 fn note(path: &Path) -> Option<String> {
     files::read_text(path, Links::Refuse, files::NOTE).ok()
 }

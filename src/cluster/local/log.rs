@@ -1,30 +1,30 @@
-//! What one life of a process has said so far.
+//! The output of one process so far.
 
-use crate::files;
+use super::*;
+use bounded_io::files;
 use std::fs::File;
-use std::io::{self, Write};
-use std::path::Path;
+use std::io::Write;
 use tokio::sync::watch;
 
-/// The line that says that a process is ready stands near the beginning; what
-/// comes later is only written down.
+/// The line that says that a process is ready is near the beginning; later output is only written
+/// to the file.
 const MOST_REMEMBERED: usize = 1024 * 1024;
 
 pub struct Log {
     file: File,
-    heard: watch::Sender<Heard>,
+    heard: watch::Sender<LogState>,
 }
 
-struct Heard {
+struct LogState {
     text: String,
-    /// The streams that may still say something.
+    /// The number of streams that may still print something.
     open: usize,
 }
 
 impl Log {
-    /// Behind what earlier lives have said.
+    /// Opens the log, which appends to the output of earlier processes of the node.
     pub fn open(path: &Path, streams: usize) -> io::Result<Log> {
-        let heard = Heard {
+        let heard = LogState {
             text: String::new(),
             open: streams,
         };
@@ -48,7 +48,7 @@ impl Log {
         self.heard.send_modify(|heard| heard.open -= 1);
     }
 
-    /// Whether this is said at all, before the process ends.
+    /// Waits for this text; returns whether it came before the process ended.
     pub async fn await_said(&self, wanted: &str) -> bool {
         let mut heard = self.heard.subscribe();
         let known = heard.wait_for(|heard| heard.open == 0 || heard.text.contains(wanted));

@@ -1,25 +1,21 @@
-//! One process that a node is, from its start to its end.
+//! The process of a node, from its start to its end.
 
 use super::folder::NodeFolder;
 use super::log::Log;
 use super::spawn::spawn;
+use super::*;
 use crate::cluster::lines::Lines;
-use crate::cluster::{Console, ConsoleLine, Signal, Stdin, proc_stat};
+use crate::cluster::{ConsoleLine, Stdin};
 use nix::sys::signal::{self, killpg};
-use nix::unistd::Pid;
-use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitStatus, Stdio};
-use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
-use tokio::process::Command;
 use tokio::sync::{mpsc, watch};
 
-/// The end of a process that is not our child cannot be awaited.
+/// The end of a process that is not our child cannot be awaited, only polled.
 pub const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Whether its stdin and stdout are in our hands.
+/// Whether we hold its stdin and stdout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Life {
     Alone,
@@ -35,7 +31,7 @@ pub struct Process {
 }
 
 impl Process {
-    /// The command is whole but for its streams.
+    /// Starts a command that is complete except for its streams.
     pub async fn start(
         mut command: Command,
         folder: &NodeFolder,
@@ -51,14 +47,14 @@ impl Process {
         let mut child = spawn(command).await?;
         let missing = |what: &str| io::Error::other(format!("it has no {what}"));
         let pid = child.id().ok_or_else(|| missing("pid"))?;
-        // It is our child and not waited for yet, so it is there in any case.
+        // It is our child and not waited for yet, so it exists in any case.
         let started = proc_stat::start_time(pid).ok_or_else(|| missing("start time"))?;
         folder.note_process(pid, &started)?;
         let log = Arc::new(Log::open(&folder.log(), 2)?);
         let stdout = child.stdout.take().ok_or_else(|| missing("stdout"))?;
         let stderr = child.stderr.take().ok_or_else(|| missing("stderr"))?;
         let (send, lines) = mpsc::channel(ConsoleLine::MOST_WAITING);
-        // Both end with the streams, and so with the process.
+        // Both tasks end with the streams, and so with the process.
         tokio::spawn(read(
             stdout,
             Arc::clone(&log),
@@ -73,7 +69,7 @@ impl Process {
         let (tell, ended) = watch::channel(None);
         tokio::spawn(async move {
             let code = child.wait().await.map(code_of);
-            // One whose end cannot be known is not there any more either.
+            // A process whose exit code is unknown has ended as well.
             let _ = tell.send(Some(code.unwrap_or_default()));
         });
         let process = Process {
@@ -85,13 +81,13 @@ impl Process {
         Ok((process, console))
     }
 
-    /// False where it has ended already.
+    /// Sends a signal; returns false if the process has ended already.
     pub fn signal(&self, signal: Signal) -> bool {
         let Ok(pid) = i32::try_from(self.pid) else {
             return false;
         };
         let pid = Pid::from_raw(pid);
-        // As long as anybody is in the group, the pid is given to nobody else.
+        // As long as any process is in the group, its pid is not given to another process.
         let now = proc_stat::start_time(self.pid);
         if now.is_some_and(|started| started != self.started) {
             return false;
@@ -101,12 +97,12 @@ impl Process {
             Signal::Continue => signal::Signal::SIGCONT,
             Signal::Kill => signal::Signal::SIGKILL,
         };
-        // As with a container, what it has started itself is the node as well: the
-        // server may be the child of a script.
+        // As with a container, processes that it has started are part of the node: the server may
+        // be the child of a script.
         killpg(pid, signal).is_ok()
     }
 
-    /// All that the node is; none where it has ended.
+    /// Returns all processes of the node; none if it has ended.
     pub fn all(&self) -> Vec<u32> {
         match self.exit_code() {
             None => proc_stat::group(self.pid),
@@ -118,29 +114,29 @@ impl Process {
         *self.ended.borrow()
     }
 
-    /// Of all of it: a server that a script has started has its port until then.
+    /// Waits for the end of all its processes: a server that a script has started keeps its port
+    /// until then.
     pub async fn await_end(&self) {
-        // Whoever tells it is there until it has.
+        // The sender exists until it has sent the code.
         let _ = self.ended.clone().wait_for(Option::is_some).await;
         while !proc_stat::group(self.pid).is_empty() {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 
-    /// Another one with every start.
+    /// Returns a value that changes with every start.
     pub fn born(&self) -> String {
         format!("{} {}", self.pid, self.started)
     }
 }
 
-/// As shells and containers count.
+/// Returns the exit code as shells count it.
 fn code_of(status: ExitStatus) -> i64 {
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
     code.unwrap_or_default().into()
 }
 
-/// Everything is written down; whole lines are handed on as long as somebody
-/// takes them.
+/// Writes everything to the log, and hands whole lines on as long as somebody reads them.
 async fn read(
     mut stream: impl AsyncRead + Unpin,
     log: Arc<Log>,
@@ -155,7 +151,7 @@ async fn read(
             continue;
         }
         for line in lines.take(&chunk[..read]) {
-            // Nobody listens any more, or nobody ever did.
+            // There may be no reader any more, or never have been one.
             let _ = send.send(kind(line)).await;
         }
     }

@@ -1,22 +1,16 @@
-//! The programs that stand in for images: this one, and the lock servers that are
+//! The programs that are used in place of images: this one, and the lock servers that are
 //! installed on this machine.
 
-use super::command::Said;
-use super::confined;
-use crate::cluster::{ClusterError, NodeSpec, OWN_IMAGE, find_program};
-use crate::files::private_folder;
-use std::collections::BTreeMap;
+use super::command::LocalCommand;
+use super::*;
+use crate::cluster::{OWN_IMAGE, find_program};
 use std::ffi::OsString;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::time::Duration;
-use tokio::process::Command;
 
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
-/// The running executable, also when its file is gone or another one by now.
+/// The running executable, even if its file is gone or another one by now.
 const OURSELVES: &str = "/proc/self/exe";
-/// Of our own environment, what the loader and scripts need; nothing else leaks
-/// into a node.
+/// The parts of our own environment that the loader and scripts need; nothing else leaks into a
+/// node.
 const INHERITED: [&str; 2] = ["PATH", "LD_LIBRARY_PATH"];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -26,12 +20,11 @@ pub enum Program {
     Etcd,
 }
 
-/// What has to be known of a lock server's program.
-struct About {
+struct ProgramFacts {
     name: &'static str,
-    /// Says where it is, if not on the PATH.
+    /// The variable that says where it is, if it is not on the PATH.
     setting: &'static str,
-    /// Stands before the version in what `--version` prints.
+    /// The text before the version in the output of `--version`.
     before_version: &'static str,
     least: Version,
     package: &'static str,
@@ -39,7 +32,7 @@ struct About {
 
 type Version = (u32, u32);
 
-const REDIS_SERVER: About = About {
+const REDIS_SERVER: ProgramFacts = ProgramFacts {
     name: "redis-server",
     setting: "FENCEPOST_REDIS_SERVER",
     before_version: "v=",
@@ -47,7 +40,7 @@ const REDIS_SERVER: About = About {
     package: "redis-server",
 };
 
-const ETCD: About = About {
+const ETCD: ProgramFacts = ProgramFacts {
     name: "etcd",
     setting: "FENCEPOST_ETCD",
     before_version: "etcd Version: ",
@@ -56,10 +49,10 @@ const ETCD: About = About {
 };
 
 impl Program {
-    /// The servers that topologies need beside us.
+    /// The servers that topologies need beside this program.
     pub const SERVERS: [Program; 2] = [Program::RedisServer, Program::Etcd];
 
-    /// What an image is here, if anything: `fencepost/redis:7.0`, `redis:7`.
+    /// Returns the program for an image, if there is one: `fencepost/redis:7.0`, `redis:7`.
     pub fn of_image(image: &str) -> Option<Program> {
         let last = image.rsplit('/').next().unwrap_or_default();
         match last.split(':').next() {
@@ -74,7 +67,7 @@ impl Program {
         self.about().map_or("fencepost", |about| about.name)
     }
 
-    fn about(self) -> Option<&'static About> {
+    fn about(self) -> Option<&'static ProgramFacts> {
         match self {
             Program::Ourselves => None,
             Program::RedisServer => Some(&REDIS_SERVER),
@@ -82,10 +75,10 @@ impl Program {
         }
     }
 
-    /// Looks for it and asks for its version.
-    pub async fn find(self) -> Result<Found, ClusterError> {
+    /// Looks for the program and asks for its version.
+    pub async fn find(self) -> ClusterResult<InstalledProgram> {
         let Some(about) = self.about() else {
-            return Ok(Found {
+            return Ok(InstalledProgram {
                 program: self,
                 path: PathBuf::from(OURSELVES),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -93,7 +86,7 @@ impl Program {
         };
         let set = std::env::var_os(about.setting).filter(|set| !set.is_empty());
         let path = match set {
-            // A node is started in another folder than this one.
+            // A node is started in another folder than this process.
             Some(set) => std::path::absolute(&set).unwrap_or_else(|_| set.into()),
             None => {
                 find_program(about.name).ok_or_else(|| about.missing("it is not on the PATH"))?
@@ -110,7 +103,7 @@ impl Program {
         if number < about.least {
             return Err(about.missing(&format!("{} is {version}", path.display())));
         }
-        Ok(Found {
+        Ok(InstalledProgram {
             program: self,
             path,
             version,
@@ -118,24 +111,19 @@ impl Program {
     }
 }
 
-impl About {
+impl ProgramFacts {
     fn missing(&self, reason: &str) -> ClusterError {
-        let About {
-            name,
-            setting,
-            package,
-            least: (major, minor),
-            ..
-        } = self;
-        ClusterError::Missing {
-            what: format!("{name} {major}.{minor} or newer ({reason})"),
-            remedy: format!(
-                "run: apt-get install {package}, or set {setting} to the path of another, or use --runtime docker"
+        let (major, minor) = self.least;
+        ClusterError::missing(
+            format!("{} {major}.{minor} or newer ({reason})", self.name),
+            format!(
+                "run: apt-get install {}, or set {} to the path of another, or use --runtime docker",
+                self.package, self.setting
             ),
-        }
+        )
     }
 
-    /// As it is written, and to compare by.
+    /// Returns the version as it is written, and as numbers to compare.
     fn version_in(&self, text: &str) -> Option<(String, Version)> {
         let (_, after) = text.split_once(self.before_version)?;
         let is_end = |c: char| !(c.is_ascii_digit() || c == '.');
@@ -155,17 +143,16 @@ async fn version_text(path: &Path) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// A program of this machine that can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct InstalledProgram {
     pub program: Program,
     pub path: PathBuf,
     pub version: String,
 }
 
-impl Found {
-    /// Nothing of our environment leaks into it but what the system needs.
-    pub fn command(&self, said: Said, root: &Path) -> io::Result<Command> {
+impl InstalledProgram {
+    /// Returns the command. Of our environment, only what the system needs leaks into it.
+    pub fn command(&self, said: LocalCommand, root: &Path) -> io::Result<Command> {
         for folder in &said.folders {
             private_folder(folder)?;
         }
@@ -183,11 +170,11 @@ impl Found {
         Ok(command)
     }
 
-    /// What comes last wins.
+    /// Returns arguments that come last, because later options override earlier ones.
     fn more_arguments(&self) -> &[&str] {
         match self.program {
-            // Containers listen everywhere, and say so or leave it out. A server that goes
-            // into the background would outlive us.
+            // The commands of containers listen everywhere, by an option or by default. A server
+            // that goes into the background would outlive us.
             Program::RedisServer => &["--bind", "127.0.0.1", "--daemonize", "no"],
             // Older versions write another kind of log by default.
             Program::Etcd => &["--logger=zap"],
@@ -196,12 +183,12 @@ impl Found {
     }
 }
 
-/// Those that were found, for the clusters to come.
+/// The programs that were found.
 #[derive(Clone, Debug, Default)]
-pub struct Programs(pub BTreeMap<Program, Found>);
+pub struct Programs(pub BTreeMap<Program, InstalledProgram>);
 
 impl Programs {
-    pub fn of(&self, node: &NodeSpec) -> Result<&Found, ClusterError> {
+    pub fn of(&self, node: &NodeSpec) -> ClusterResult<&InstalledProgram> {
         let program = Program::of_image(&node.image);
         let found = program.and_then(|program| self.0.get(&program));
         found.ok_or_else(|| ClusterError::NotHere {
@@ -210,7 +197,7 @@ impl Programs {
     }
 }
 
-/// Why a node cannot be a process here.
+/// Returns why a node cannot be a process here.
 pub fn unstartable(node: &NodeSpec) -> Option<String> {
     let image = &node.image;
     let Some(program) = Program::of_image(image) else {
@@ -229,7 +216,7 @@ pub fn unstartable(node: &NodeSpec) -> Option<String> {
             about.name
         ));
     }
-    // Without one it would listen where the machine's own server may be.
+    // Without a port it would listen where the machine's own server may be.
     let says_its_port =
         program != Program::RedisServer || node.command.iter().any(|word| word == "--port");
     (!says_its_port).then(|| "its command says no port; add `--port` and the port".to_owned())

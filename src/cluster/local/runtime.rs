@@ -1,32 +1,24 @@
-use super::LocalCluster;
-use super::folder::RunFolder;
-use super::programs::{Found, Program, Programs, unstartable};
-use super::{failed, sweep};
-use crate::cluster::{Cluster, ClusterError, Image, Leftovers, Need, Runtime, Swept};
-use crate::files::private_folder;
-use crate::model::Name;
+use super::programs::{InstalledProgram, unstartable};
+use super::*;
+use crate::cluster::{Image, Leftovers, Need, Runtime, SweepResult};
 use crate::progress::Progress;
-use async_trait::async_trait;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Clusters as processes of this machine, their folders under one of its own.
+/// Clusters as processes of this machine, whose folders are under one root.
 pub struct LocalRuntime {
     root: PathBuf,
-    /// What `prepare` found, for the clusters that come after it.
-    known: Mutex<Known>,
+    /// The programs that `prepare` found, for the clusters that come after it.
+    known: Mutex<ProgramCache>,
 }
 
 #[derive(Clone, Default)]
-struct Known {
+struct ProgramCache {
     programs: Programs,
-    /// What was looked for in vain, and why.
+    /// The programs that were not found, and why.
     missing: BTreeMap<Program, String>,
 }
 
 impl LocalRuntime {
-    pub fn new(root: &Path) -> Result<LocalRuntime, ClusterError> {
+    pub fn new(root: &Path) -> ClusterResult<LocalRuntime> {
         let what = format!("make the folder {}", root.display());
         private_folder(root).map_err(failed(&what))?;
         Ok(LocalRuntime {
@@ -35,22 +27,18 @@ impl LocalRuntime {
         })
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        let known = self.known.lock();
-        known.unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
     fn programs(&self) -> Programs {
-        self.known().programs.clone()
+        self.known.lock().programs.clone()
     }
 
-    /// Looked for once; one that is missing stays so for the runs of this process.
-    async fn find(&self, program: Program) -> Result<Found, ClusterError> {
-        if let Some(found) = self.known().programs.0.get(&program) {
+    /// Finds a program. It is looked for once; a missing one stays missing for the runs of this
+    /// process.
+    async fn find(&self, program: Program) -> ClusterResult<InstalledProgram> {
+        if let Some(found) = self.known.lock().programs.0.get(&program) {
             return Ok(found.clone());
         }
         let found = program.find().await;
-        let mut known = self.known();
+        let mut known = self.known.lock();
         match &found {
             Ok(found) => drop(known.programs.0.insert(program, found.clone())),
             Err(error) => {
@@ -74,13 +62,13 @@ impl Runtime for LocalRuntime {
         ])
     }
 
-    /// Images are programs here; one that is none is the affair of the case that
-    /// needs it.
+    /// Finds the programs of the images. An image without a program concerns only the cases that
+    /// need it.
     async fn prepare(
         &self,
         images: &[Image],
         _progress: &dyn Progress,
-    ) -> Result<BTreeMap<String, String>, ClusterError> {
+    ) -> ClusterResult<BTreeMap<String, String>> {
         let mut ids = BTreeMap::new();
         for Image { name, .. } in images {
             let Some(program) = Program::of_image(name) else {
@@ -93,20 +81,20 @@ impl Runtime for LocalRuntime {
         Ok(ids)
     }
 
-    async fn create(&self, run: &Name, keep: bool) -> Result<Arc<dyn Cluster>, ClusterError> {
+    async fn create(&self, run: &Name, keep: bool) -> ClusterResult<Arc<dyn Cluster>> {
         let folder = RunFolder::create(&self.root, run, keep);
         let folder = folder.map_err(failed("make the folder of the run"))?;
         Ok(Arc::new(LocalCluster::new(folder, self.programs())))
     }
 
-    /// Nothing of a dead run is left to be healed: its processes died with it, and
-    /// the sweep ends what did not.
-    async fn adopt(&self, run: &Name) -> Result<Arc<dyn Cluster>, ClusterError> {
+    /// A dead run has nothing left to heal: its processes died with it, and the sweep ends those
+    /// that did not.
+    async fn adopt(&self, run: &Name) -> ClusterResult<Arc<dyn Cluster>> {
         let folder = RunFolder::of(&self.root, run);
         Ok(Arc::new(LocalCluster::new(folder, self.programs())))
     }
 
-    async fn sweep(&self, which: Leftovers) -> Result<Swept, ClusterError> {
+    async fn sweep(&self, which: Leftovers) -> ClusterResult<SweepResult> {
         let root = self.root.clone();
         let swept = tokio::task::spawn_blocking(move || sweep::sweep(&root, which)).await;
         swept.map_err(|error| failed("remove what runs left behind")(error.into()))
@@ -117,7 +105,7 @@ impl Runtime for LocalRuntime {
         match need {
             Need::Node(node) => unstartable(node).or_else(|| {
                 let program = Program::of_image(&node.image)?;
-                self.known().missing.get(&program).cloned()
+                self.known.lock().missing.get(&program).cloned()
             }),
             Need::Led(node) => match Program::of_image(&node.image) {
                 Some(program) if !program.can_be_led() => takes_a_container(&format!(
@@ -131,6 +119,8 @@ impl Runtime for LocalRuntime {
             }
             Need::Network => takes_a_container("only a container can be taken off the network"),
             Need::PacketFilters => takes_a_container("only a container's packets can be lost"),
+            // The process itself shows whether its clocks can be moved.
+            Need::OwnClocks => None,
         }
     }
 }

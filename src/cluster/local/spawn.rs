@@ -1,24 +1,24 @@
-//! Children that cannot outlive us, whatever ends us.
+//! Starts children that cannot outlive us, whatever ends us.
 
-use nix::unistd::{Pid, getppid};
-use std::io;
+use super::*;
+use nix::unistd::getppid;
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 struct Order {
     command: Command,
-    /// Whoever asked waits for the child on this one.
+    /// The runtime on which the caller waits for the child.
     runtime: Handle,
     answer: oneshot::Sender<io::Result<Child>>,
 }
 
-/// Starts a process that the kernel kills when this one ends, also by `kill -9`.
+/// Starts a process that the kernel kills when this one ends, even by `kill -9`.
 ///
-/// The kernel goes by the thread that made the child, not by the process; so all
-/// children are made by one thread, which lives as long as the process does.
+/// The kernel watches the thread that made the child, not the process. So one thread, which lives
+/// as long as the process does, makes all children.
 pub async fn spawn(command: Command) -> io::Result<Child> {
     static MAKER: OnceLock<Sender<Order>> = OnceLock::new();
     let maker = MAKER.get_or_init(|| {
@@ -26,7 +26,7 @@ pub async fn spawn(command: Command) -> io::Result<Child> {
         std::thread::spawn(move || {
             for order in orders {
                 let _inside = order.runtime.enter();
-                // Where nobody waits any more, the child is killed as it is dropped.
+                // If nobody waits any more, the child is killed when it is dropped.
                 let _ = order.answer.send(make(order.command));
             }
         });
@@ -45,19 +45,20 @@ pub async fn spawn(command: Command) -> io::Result<Child> {
 
 fn make(mut command: Command) -> io::Result<Child> {
     let parent = Pid::this();
-    // A group of its own: Ctrl-C at the terminal is for us, who have to heal first.
+    // A group of its own: Ctrl-C at the terminal is for us, because we have to heal first.
     command.process_group(0).kill_on_drop(true);
     // SAFETY: what runs between fork and exec makes two system calls, and
     // neither allocates nor takes a lock.
     unsafe {
         command.pre_exec(move || {
-            // Where there is no such thing, the sweep is all there is.
+            // On other systems there is no such thing, and only the sweep ends it.
             #[cfg(target_os = "linux")]
             nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
             // We may have ended before it was set.
-            match getppid() == parent {
-                true => Ok(()),
-                false => Err(io::ErrorKind::NotFound.into()),
+            if getppid() == parent {
+                Ok(())
+            } else {
+                Err(io::ErrorKind::NotFound.into())
             }
         });
     }

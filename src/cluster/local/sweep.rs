@@ -1,21 +1,19 @@
-//! What a run left behind that did not get to clean up.
+//! Removes what was left behind by runs that did not get to clean up.
 
-use super::folder::RunFolder;
 use super::process::LOOK_AGAIN;
-use crate::cluster::{Leftovers, Swept, proc_stat};
+use super::*;
+use crate::cluster::{Leftovers, SweepResult};
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, geteuid};
-use std::fs;
-use std::path::Path;
-use std::time::{Duration, Instant};
+use nix::unistd::geteuid;
+use std::time::Instant;
 
-/// A run that has just been begun may not have said yet whose it is.
+/// A run that began less than this ago may not name its owner yet.
 const UNFINISHED_FOR: Duration = Duration::from_secs(60);
 const END_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Ends processes and removes folders of runs whose owners are certainly dead.
-pub fn sweep(root: &Path, which: Leftovers) -> Swept {
-    let mut swept = Swept::default();
+pub fn sweep(root: &Path, which: Leftovers) -> SweepResult {
+    let mut swept = SweepResult::default();
     let Ok(runs) = fs::read_dir(root) else {
         return swept;
     };
@@ -30,23 +28,32 @@ pub fn sweep(root: &Path, which: Leftovers) -> Swept {
         if !is_dead || (folder.is_kept() && which == Leftovers::OfDeadRuns) {
             continue;
         }
-        // After another boot the same numbers are other processes, which may even
-        // have been started at the same tick.
-        let processes = match owner.is_some_and(|owner| owner.shares_our_pids()) {
-            true => folder.processes(),
-            false => Vec::new(),
+        // After another boot the same pids are other processes, which may even have been started at
+        // the same tick.
+        let processes = if owner.is_some_and(|owner| owner.shares_our_pids()) {
+            folder.processes()
+        } else {
+            Vec::new()
         };
+        let mut is_left = false;
         for (pid, started) in processes {
             match end(pid, &started, &folder.path) {
-                Ended::Now => swept.removed.push(format!("process {pid} of run {name}")),
-                Ended::Before => {}
-                Ended::Never => swept.stuck.push(format!(
-                    "process {pid} of run {name} does not end; kill -9 {pid}"
-                )),
-                Ended::NotOurs => swept.stuck.push(format!(
+                ProcessEnd::Now => swept.removed.push(format!("process {pid} of run {name}")),
+                ProcessEnd::Before => {}
+                ProcessEnd::Never => {
+                    is_left = true;
+                    swept.stuck.push(format!(
+                        "process {pid} of run {name} does not end; kill -9 {pid}"
+                    ));
+                }
+                ProcessEnd::NotOurs => swept.stuck.push(format!(
                     "process {pid} is left alone: run {name} claims it, and it is not at home in its folder; look at it"
                 )),
             }
+        }
+        // The folder knows the process, so the next sweep tries again.
+        if is_left {
+            continue;
         }
         match folder.remove() {
             Ok(()) => swept.removed.push(folder.path.display().to_string()),
@@ -61,22 +68,22 @@ pub fn sweep(root: &Path, which: Leftovers) -> Swept {
     swept
 }
 
-enum Ended {
+enum ProcessEnd {
     Before,
     Now,
     Never,
     NotOurs,
 }
 
-/// Only the very process that was started then, whose pid may be somebody else's by
-/// now; and what it has started in turn, which does not always die with it. Each has to
-/// be at home in the folder: a file alone never says who is to be killed.
-fn end(leader: u32, started: &str, folder: &Path) -> Ended {
+/// Ends only the very process that was started then, because another process may have its pid by
+/// now; and the processes that it has started, which do not always die with it. Each has to work
+/// in the folder: a file alone never decides which process is killed.
+fn end(leader: u32, started: &str, folder: &Path) -> ProcessEnd {
     let is_left = |pid: &u32| {
         let is_another = *pid == leader && !proc_stat::is_still(*pid, started);
         !is_another && is_at_home_in(folder, *pid) == Some(true)
     };
-    let mut ended = Ended::Before;
+    let mut ended = ProcessEnd::Before;
     let give_up_at = Instant::now() + END_DEADLINE;
     loop {
         let left = proc_stat::group(leader).into_iter().filter(is_left);
@@ -85,24 +92,24 @@ fn end(leader: u32, started: &str, folder: &Path) -> Ended {
             return ended;
         }
         if left.is_empty() && is_at_home_in(folder, leader) == Some(false) {
-            return Ended::NotOurs;
+            return ProcessEnd::NotOurs;
         }
         if Instant::now() >= give_up_at {
-            return Ended::Never;
+            return ProcessEnd::Never;
         }
         for pid in left.into_iter().filter_map(|pid| i32::try_from(pid).ok()) {
             let pid = Pid::from_raw(pid);
-            // One that stands still is let go on before it is ended.
+            // A stopped process is continued before it is killed.
             let _ = kill(pid, Signal::SIGCONT);
             let _ = kill(pid, Signal::SIGKILL);
-            ended = Ended::Now;
+            ended = ProcessEnd::Now;
         }
         std::thread::sleep(LOOK_AGAIN);
     }
 }
 
-/// Nobody but a node works in the folder of a run, as the user whose run it is. None
-/// where that cannot be seen, as of a process that is just ending.
+/// Returns whether a process works in the folder of a run as its user: only a node does. Returns
+/// None if that cannot be seen, as with a process that is just ending.
 fn is_at_home_in(folder: &Path, pid: u32) -> Option<bool> {
     if proc_stat::user(pid)? != geteuid().as_raw() {
         return Some(false);
@@ -157,7 +164,7 @@ mod tests {
         note("b", strangers.id(), "1");
         kill(Pid::from_raw(left.id() as i32), Signal::SIGSTOP).unwrap();
 
-        // It is our child here, so somebody has to notice its end.
+        // It is our child here, so a parent has to notice its end.
         let waiting = std::thread::spawn(move || left.wait());
         let swept = sweep(root.path(), Leftovers::OfDeadRuns);
         assert!(!waiting.join().unwrap().unwrap().success());
@@ -185,7 +192,7 @@ mod tests {
             assert!(Instant::now() < give_up_at, "it has a child");
             std::thread::sleep(LOOK_AGAIN);
         }
-        // As the kernel does when its parent dies.
+        // The kernel does the same when its parent dies.
         script.kill().unwrap();
         script.wait().unwrap();
         assert_eq!(proc_stat::group(leader).len(), 1, "the child lives on");
@@ -195,8 +202,7 @@ mod tests {
         assert!(!run.path.exists());
     }
 
-    /// The pid and the start time are right, and still the file says nothing about
-    /// whose process it is.
+    /// The pid and the start time are right, but the file still does not prove whose process it is.
     #[test]
     fn a_planted_pid_file_does_not_direct_a_kill() {
         let root = tempfile::tempdir().unwrap();
@@ -222,7 +228,7 @@ mod tests {
         let mut parts: Vec<&str> = label.split('/').collect();
         parts[1] = "an earlier boot";
         fs::write(run.path.join("owner"), parts.join("/")).unwrap();
-        // By chance the same pid, started at the same tick.
+        // The same pid, started at the same tick by chance.
         let mut somebody = sleeper(root.path());
         let started = proc_stat::start_time(somebody.id()).unwrap();
         let node = run.node(&"a".into()).unwrap();
@@ -242,7 +248,10 @@ mod tests {
         fs::create_dir(&unfinished).unwrap();
         let kept = RunFolder::create(root.path(), &"kept".into(), true).unwrap();
         fs::write(kept.path.join("owner"), dead_owner()).unwrap();
-        assert_eq!(sweep(root.path(), Leftovers::OfDeadRuns), Swept::default());
+        assert_eq!(
+            sweep(root.path(), Leftovers::OfDeadRuns),
+            SweepResult::default()
+        );
         let swept = sweep(root.path(), Leftovers::OfDeadRunsAndKept);
         assert_eq!(swept.removed, [kept.path.display().to_string()]);
         assert!(living.path.exists() && unfinished.exists());

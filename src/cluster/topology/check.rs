@@ -1,4 +1,4 @@
-//! What services say about each other, checked once all of them are read.
+//! Checks what services say about each other, once all of them are read.
 
 use super::read::{Draft, Drafts};
 use super::{ENDPOINTS, Endpoint, RESOURCE, Service, Topology, WORKER, WorkerTemplate};
@@ -14,7 +14,7 @@ pub fn topology(drafts: Drafts, folder: &Path, report: &mut Report) -> Option<To
         let more = name.strip_prefix(WORKER);
         more.is_some_and(|more| more.is_empty() || more.starts_with('-'))
     };
-    // In their order the one without a word of its own comes first.
+    // In this order the template that is just called `worker` comes first.
     let templates = drafts.by_name.iter();
     let templates: Vec<(&Name, &Draft)> = templates
         .filter(|(name, draft)| is_worker(name) && draft.service.template)
@@ -45,10 +45,8 @@ pub fn topology(drafts: Drafts, folder: &Path, report: &mut Report) -> Option<To
         });
     }
     if resources.iter().any(|resource| *resource != resources[0]) {
-        report.add(
-            place,
-            "all workers write to one resource, and these to several",
-        );
+        let message = "all workers write to one resource, and these to several";
+        report.add(place, message);
     }
     let services = resolved(drafts, report);
     Some(Topology {
@@ -59,7 +57,7 @@ pub fn topology(drafts: Drafts, folder: &Path, report: &mut Report) -> Option<To
     })
 }
 
-/// The one service of this name; the others of the file are checked as well.
+/// Returns the one service of this name; the others of the file are checked as well.
 pub fn service(drafts: Drafts, name: &str, root: &Node, report: &mut Report) -> Option<Service> {
     let service = resolved(drafts, report).remove(name);
     if service.is_none() {
@@ -68,7 +66,7 @@ pub fn service(drafts: Drafts, name: &str, root: &Node, report: &mut Report) -> 
     service
 }
 
-/// The services with their links to each other.
+/// Returns the services with their links to each other.
 fn resolved(drafts: Drafts, report: &mut Report) -> BTreeMap<Name, Service> {
     let started = drafts.by_name.iter();
     let started = started.filter(|(_, draft)| !draft.service.template);
@@ -93,15 +91,15 @@ fn resolved(drafts: Drafts, report: &mut Report) -> BTreeMap<Name, Service> {
     services
 }
 
-/// The services that one of them may name in its labels.
+/// The services that one service may name in its labels.
 struct Others<'a> {
     of: &'a Name,
     started: &'a [Name],
 }
 
 impl Others<'_> {
-    /// `etcd-2:2382,etcd-3:2383`. Only the service itself has to reach them, so
-    /// they need not be published.
+    /// Reads `etcd-2:2382,etcd-3:2383`. Only the service itself has to reach them, so they need not
+    /// be published.
     fn links(&self, text: &At<String>, report: &mut Report) -> At<Vec<Endpoint>> {
         let mut links = Vec::new();
         for part in text.value.split(',') {
@@ -112,22 +110,17 @@ impl Others<'_> {
                 }
                 None => report.add(
                     text.place,
-                    format!("`{}` is no link; write SERVICE:PORT", part.trim()),
+                    format!("`{}` is not a link; write SERVICE:PORT", part.trim()),
                 ),
             }
         }
-        At {
-            place: text.place,
-            value: links,
-        }
+        At::new(text.place, links)
     }
 
     fn known(&self, place: Place, name: &str, report: &mut Report) -> Option<Name> {
         if *self.of == *name {
-            report.add(
-                place,
-                format!("`{name}` names itself; name another service"),
-            );
+            let message = format!("`{name}` names itself; name another service");
+            report.add(place, message);
             return None;
         }
         let mut others = self.started.iter().filter(|other| *other != self.of);
@@ -139,7 +132,7 @@ impl Others<'_> {
     }
 }
 
-/// What a setting of the worker leads to. The harness itself has to reach it too.
+/// Returns the servers that a setting of the worker leads to. The harness has to reach them too.
 fn reached(
     name: &str,
     worker: &Draft,
@@ -171,7 +164,7 @@ fn reached(
     endpoints.map(|value| At { place, value })
 }
 
-/// `redis:6379`, or the same as a URL.
+/// Parses `redis:6379`, or the same as a URL.
 fn endpoint(text: &str) -> Option<Endpoint> {
     let text = text
         .trim()
@@ -184,8 +177,8 @@ fn endpoint(text: &str) -> Option<Endpoint> {
     })
 }
 
-/// All that one node reaches gets one proxy with one address, at the servers'
-/// own names and ports: so no two of them may have the same.
+/// Checks that a node reaches no two servers at the same port: it reaches all of them through one
+/// proxy with one address, at the servers' own names and ports.
 fn check_ports(source: &str, reached: &[&At<Vec<Endpoint>>], report: &mut Report) {
     let mut seen: BTreeMap<u16, &str> = BTreeMap::new();
     for endpoints in reached {
@@ -200,7 +193,7 @@ fn check_ports(source: &str, reached: &[&At<Vec<Endpoint>>], report: &mut Report
     }
 }
 
-/// Services are started in two waves at most; workers come with both.
+/// Checks the order: services are started in at most two waves, and workers with both.
 fn check_order(drafts: &BTreeMap<Name, Draft>, report: &mut Report) {
     let services = || drafts.iter().map(|(name, draft)| (name, &draft.service));
     let first = services().filter(|(_, service)| service.after.is_empty() && !service.template);

@@ -1,6 +1,6 @@
-//! Topologies are Compose files under `compose/`: the single source of what
-//! is started, and plain `docker compose` can start them too. Only a subset is
-//! read (compose/README.md lists it); anything else is refused by name.
+//! Topologies are Compose files under `compose/`. They alone define what is started, and plain
+//! `docker compose` can start them too. Only a subset is read (compose/README.md lists it);
+//! anything else is refused by name.
 
 mod check;
 mod read;
@@ -8,25 +8,26 @@ mod read;
 mod tests;
 
 use super::{Image, NodeSpec, Rights};
-use crate::files;
-use crate::model::{Backend, Name};
+use crate::model::Name;
+use crate::services::Backend;
 use crate::yaml::{self, At, InvalidFile, Node, Report};
+use bounded_io::files;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// The image of this program: the running executable and the libraries it maps.
 pub const OWN_IMAGE: &str = "fencepost/self:latest";
-/// The image with the packet filters that drop and lose packets, for helpers
-/// with [`Shared::NetworkWithFilters`](super::Shared).
+/// The image with the packet filters that drop and lose packets, for helpers with
+/// [`Shared::NetworkWithFilters`](super::Shared).
 pub const PACKET_FILTER_IMAGE: &str = "fencepost/netfilter:1.8";
-/// The template of workers, or, followed by a dash and a word, one more.
+/// The name of the template of workers; further templates add a dash and a word.
 const WORKER: &str = "worker";
-/// Where a worker is told the addresses of its lock servers.
+/// The setting for the addresses of a worker's lock servers.
 const ENDPOINTS: &str = "FENCEPOST_ENDPOINTS";
-/// And where that of its resource.
+/// The setting for the address of its resource.
 const RESOURCE: &str = "FENCEPOST_RESOURCE";
-/// And where its own, to serve metrics at.
+/// The setting for its own address, at which it serves metrics.
 pub const METRICS: &str = "FENCEPOST_METRICS";
 
 #[derive(Clone, Debug)]
@@ -34,21 +35,18 @@ pub struct Topology {
     /// The folder of the file: build contexts are relative to it.
     pub folder: PathBuf,
     pub services: BTreeMap<Name, Service>,
-    /// From the workers' FENCEPOST_RESOURCE.
     pub resource: Endpoint,
-    /// The templates of workers, one for each kind of lock server; the one
-    /// that is just called `worker` comes first.
+    /// The templates of workers, one for each kind of lock server; the one that is just called
+    /// `worker` comes first.
     pub workers: Vec<WorkerTemplate>,
 }
 
-/// What workers are started from.
 #[derive(Clone, Debug)]
 pub struct WorkerTemplate {
     pub name: Name,
     pub service: Service,
-    /// From its FENCEPOST_BACKEND; None where it speaks a language of its own.
+    /// From its FENCEPOST_BACKEND; None if it has a protocol of its own.
     pub backend: Option<Backend>,
-    /// From its FENCEPOST_ENDPOINTS.
     pub lock_servers: Vec<Endpoint>,
 }
 
@@ -67,29 +65,30 @@ pub struct Service {
     pub ports: Vec<Port>,
     /// From the label `fencepost.ready`: the log line that says it is ready.
     pub ready: Option<String>,
-    /// From the label `fencepost.started`: the log line at which those that
-    /// depend on it are started.
+    /// From the label `fencepost.started`: the log line at which the services that depend on it are
+    /// started.
     pub started: Option<String>,
-    /// From the label `fencepost.links`: what the service itself connects to.
+    /// From the label `fencepost.links`: the servers that the service itself connects to.
     pub links: Vec<Endpoint>,
-    /// From the label `fencepost.replica_of`: the service whose data it copies,
-    /// and whose place it can take.
+    /// From the label `fencepost.replica_of`: the service whose data it copies, and whose place it
+    /// can take.
     pub replica_of: Option<Name>,
     /// From `depends_on`: the services that are started first.
     pub after: Vec<At<String>>,
     /// From `user`, `read_only` and `volumes`.
     pub rights: Rights,
-    /// In a profile: a template that is started only when asked for by name.
+    /// It is in a profile: a template that is started only when asked for by name.
     pub template: bool,
 }
 
 impl Service {
-    /// The node that this service, or a worker from this template, is started as.
+    /// Returns the node that this service, or a worker from this template, is started as.
     pub fn node(&self, name: &Name) -> NodeSpec {
-        let addressed = match self.template {
-            true => [ENDPOINTS, RESOURCE, METRICS].map(str::to_owned).into(),
-            // What a run adds to it later holds none.
-            false => self.environment.keys().cloned().collect(),
+        let addressed = if self.template {
+            [ENDPOINTS, RESOURCE, METRICS].map(str::to_owned).into()
+        } else {
+            // Settings that a run adds later hold no addresses.
+            self.environment.keys().cloned().collect()
         };
         NodeSpec {
             name: name.clone(),
@@ -133,14 +132,14 @@ impl Topology {
         })
     }
 
-    /// The template that a worker with this lock is started from: the first
-    /// where none speaks to its kind of servers.
+    /// Returns the template that a worker with this lock is started from: the first one, if none is
+    /// for its kind of servers.
     pub fn worker_for(&self, backend: Backend) -> &WorkerTemplate {
         let chosen = backend.choose(&self.workers, |worker| worker.backend);
         chosen.expect("every topology has a template")
     }
 
-    /// Every topology of a folder, by name.
+    /// Loads every topology of a folder, by name.
     pub fn load_all(folder: &Path) -> Result<BTreeMap<String, Topology>, TopologyError> {
         let unreadable = |source| TopologyError::Unreadable {
             path: folder.to_owned(),
@@ -162,18 +161,19 @@ impl Topology {
                 }
             }
         }
-        match complaints.is_empty() {
-            true => Ok(all),
-            false => Err(InvalidFile { complaints }.into()),
+        if complaints.is_empty() {
+            Ok(all)
+        } else {
+            Err(InvalidFile { complaints }.into())
         }
     }
 
-    /// The images of all its services, some of them more than once.
+    /// Returns the images of all its services, some of them more than once.
     pub fn images(&self) -> impl Iterator<Item = &Image> {
         self.services.values().map(|service| &service.image)
     }
 
-    /// The image that faults of packets need; a run without them does not.
+    /// Returns the image that faults of packets need; a run without such faults does not need it.
     pub fn packet_filter(&self) -> Image {
         Image {
             name: PACKET_FILTER_IMAGE.to_owned(),
@@ -181,12 +181,12 @@ impl Topology {
         }
     }
 
-    /// The services that every scenario on this topology starts.
+    /// Returns the services that every scenario on this topology starts.
     pub fn started(&self) -> impl Iterator<Item = (&Name, &Service)> {
         self.services.iter().filter(|(_, s)| !s.template)
     }
 
-    /// What a worker from this template connects to.
+    /// Returns the servers that a worker from this template connects to.
     pub fn reached_by(&self, worker: &WorkerTemplate) -> Vec<Endpoint> {
         let resource = std::iter::once(&self.resource);
         worker
@@ -197,7 +197,6 @@ impl Topology {
             .collect()
     }
 
-    /// Every replica with its primary.
     pub fn replicas(&self) -> BTreeMap<Name, Name> {
         let started = self.started();
         let replicas = started.filter_map(|(name, service)| {
@@ -207,15 +206,15 @@ impl Topology {
         replicas.collect()
     }
 
-    /// What the services connect to by themselves; those that connect to
-    /// nobody are left out.
+    /// Returns the servers that the services connect to by themselves, without the services that
+    /// connect to none.
     pub fn links(&self) -> impl Iterator<Item = (&Name, &[Endpoint])> {
         let linked = self.started().filter(|(_, s)| !s.links.is_empty());
         linked.map(|(name, service)| (name, service.links.as_slice()))
     }
 }
 
-/// One service of a file that is no topology: the proxies have one of their own.
+/// Loads one service of a file that is not a topology: the proxies have such a file.
 pub fn load_service(path: &Path, name: &str) -> Result<Service, TopologyError> {
     let text = text_of(path)?;
     Ok(parse(path, &text, |root, folder, report| {

@@ -1,5 +1,5 @@
-//! From the tree of a Compose file to drafts of its services: each by itself,
-//! with the places that checks between them need.
+//! From the tree of a Compose file to drafts of its services: each by itself, with the places that
+//! checks between them need.
 
 use super::{Port, Service};
 use crate::cluster::{Image, Rights};
@@ -14,7 +14,6 @@ const LINKS: &str = "fencepost.links";
 const REPLICA_OF: &str = "fencepost.replica_of";
 
 pub struct Drafts {
-    /// Where the services stand in the file.
     pub place: Place,
     pub by_name: BTreeMap<Name, Draft>,
 }
@@ -43,7 +42,7 @@ pub fn services(root: &Node, folder: &Path, report: &mut Report) -> Option<Draft
             by_name.insert(name, draft);
         }
     }
-    // Whoever names one of these is right, and would be told otherwise.
+    // A service with an invalid name is missing, and services that name it would be called wrong.
     all_named.then_some(Drafts {
         place: node.place,
         by_name,
@@ -77,10 +76,8 @@ fn service(name: &At<String>, node: &Node, folder: &Path, report: &mut Report) -
     if let Some((place, context)) = &build
         && !context.join("Dockerfile").is_file()
     {
-        report.add(
-            *place,
-            format!("there is no Dockerfile in {}", context.display()),
-        );
+        let message = format!("there is no Dockerfile in {}", context.display());
+        report.add(*place, message);
     }
     let service = Service {
         image: Image {
@@ -137,7 +134,7 @@ fn rights(fields: &mut Fields<'_>, report: &mut Report) -> Rights {
     }
 }
 
-/// And not one of this machine.
+/// Checks that a volume is a folder of the container, and not one of this machine.
 fn is_folder_of_its_own(folder: &At<String>, report: &mut Report) -> bool {
     let path = &folder.value;
     let is_fine = path.starts_with('/') && !path.contains(':') && !path.contains("..");
@@ -161,7 +158,7 @@ fn names(node: &Node, report: &mut Report) -> Option<Vec<At<String>>> {
     Some(words.collect())
 }
 
-/// Labels for others pass; one of ours that nobody knows is a slip of the pen.
+/// Reads labels. Labels of other programs pass; an unknown label of ours is a typo.
 fn labels(node: &Node, report: &mut Report) -> Option<BTreeMap<String, At<String>>> {
     let all = text_map(node, report)?;
     let known = [READY, STARTED, LINKS, REPLICA_OF];

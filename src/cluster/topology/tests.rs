@@ -1,8 +1,13 @@
 use super::*;
 
+/// Makes a table with one row a line: `input => outcome;`.
+macro_rules! rows {
+    ($($input:expr => $outcome:expr;)*) => { [$(($input, $outcome)),*] };
+}
+
 const WORKERS: &str = "  worker:\n    image: w\n    profiles: [workers]\n    environment: { FENCEPOST_ENDPOINTS: 'redis:6379', FENCEPOST_RESOURCE: 'http://store:80' }\n  store: { image: s, ports: ['127.0.0.1:8000:80'] }\n";
 
-/// A topology whose redis is written as given.
+/// Returns a topology whose redis is written as given.
 fn with_redis(redis: &str) -> String {
     format!("services:\n  redis:\n{redis}{WORKERS}")
 }
@@ -31,7 +36,7 @@ fn a_service_is_read_with_what_the_harness_needs() {
     );
     let started: Vec<_> = topology.started().map(|(name, _)| name.as_str()).collect();
     assert_eq!(started, ["redis", "store"]);
-    // Of a worker's settings these are addresses, whatever the others look like.
+    // These settings of a worker are addresses, whatever the others look like.
     let worker = topology.workers[0].service.node(&"a".into());
     assert_eq!(worker.addressed, [ENDPOINTS, RESOURCE, METRICS]);
 }
@@ -79,30 +84,15 @@ fn a_service_comes_after_those_that_come_after_nobody() {
     let redis = "    image: x\n    ports: ['127.0.0.1::6379']\n    depends_on: ";
     let with = |names: &str| with_redis(&format!("{redis}{names}\n"));
     let topology = Topology::parse(Path::new("t.yml"), &with("[store]")).unwrap();
-    assert!(
-        topology.services["redis"]
-            .node(&"redis".into())
-            .after_others
-    );
-    assert!(
-        !topology.services["store"]
-            .node(&"store".into())
-            .after_others
-    );
-    for (names, complaint) in [
-        (
-            "[stor]",
-            "t.yml:5:18: unknown service `stor`; did you mean `store`?",
-        ),
-        (
-            "[redis]",
-            "t.yml:5:18: `redis` is a template or depends on others",
-        ),
-        (
-            "[worker]",
-            "t.yml:5:18: `worker` is a template or depends on others",
-        ),
-    ] {
+    for (name, after_others) in [("redis", true), ("store", false)] {
+        let node = topology.services[name].node(&name.into());
+        assert_eq!(node.after_others, after_others, "{name}");
+    }
+    for (names, complaint) in rows! {
+        "[stor]" => "t.yml:5:18: unknown service `stor`; did you mean `store`?";
+        "[redis]" => "t.yml:5:18: `redis` is a template or depends on others";
+        "[worker]" => "t.yml:5:18: `worker` is a template or depends on others";
+    } {
         let lines = complaints(&with(names));
         assert!(lines[0].starts_with(complaint), "{lines:?}");
     }
@@ -125,7 +115,7 @@ fn workers_need_a_template_that_says_where_everything_is() {
     assert!(lines[0].contains("needs FENCEPOST_ENDPOINTS"), "{lines:?}");
 }
 
-/// A topology whose redis has these labels.
+/// Returns a topology whose redis has these labels.
 fn with_label(label: &str) -> String {
     let redis = "    image: x\n    ports: ['127.0.0.1::6379']\n    labels: ";
     with_redis(&format!("{redis}{{ {label} }}\n"))
@@ -143,40 +133,20 @@ fn services_say_whom_they_connect_to_and_whose_copy_they_are() {
     assert_eq!(links, [(&Name::from("redis"), &[to("store", 81)][..])]);
     let replica_of = topology.services["redis"].replica_of.as_deref();
     assert_eq!(replica_of, Some("store"));
-    assert_eq!(
-        topology.reached_by(&topology.workers[0]),
-        [to("redis", 6379), to("store", 80)]
-    );
+    let expected = [to("redis", 6379), to("store", 80)];
+    assert_eq!(topology.reached_by(&topology.workers[0]), expected);
 }
 
 #[test]
 fn labels_that_lead_nowhere_are_refused_where_they_stand() {
-    for (label, complaint) in [
-        (
-            "fencepost.links: 'stor:80'",
-            "t.yml:5:32: unknown service `stor`; did you mean `store`?",
-        ),
-        (
-            "fencepost.links: 'redis:80'",
-            "t.yml:5:32: `redis` names itself",
-        ),
-        (
-            "fencepost.links: 'worker:80'",
-            "t.yml:5:32: unknown service `worker`",
-        ),
-        (
-            "fencepost.links: store",
-            "t.yml:5:32: `store` is no link; write SERVICE:PORT",
-        ),
-        (
-            "fencepost.replica_of: stor",
-            "t.yml:5:37: unknown service `stor`; did you mean `store`?",
-        ),
-        (
-            "fencepost.link: 'store:80'",
-            "t.yml:5:15: unknown label `fencepost.link`; did you mean `fencepost.links`?",
-        ),
-    ] {
+    for (label, complaint) in rows! {
+        "fencepost.links: 'stor:80'" => "t.yml:5:32: unknown service `stor`; did you mean `store`?";
+        "fencepost.links: 'redis:80'" => "t.yml:5:32: `redis` names itself";
+        "fencepost.links: 'worker:80'" => "t.yml:5:32: unknown service `worker`";
+        "fencepost.links: store" => "t.yml:5:32: `store` is not a link; write SERVICE:PORT";
+        "fencepost.replica_of: stor" => "t.yml:5:37: unknown service `stor`; did you mean `store`?";
+        "fencepost.link: 'store:80'" => "t.yml:5:15: unknown label `fencepost.link`; did you mean `fencepost.links`?";
+    } {
         let lines = complaints(&with_label(label));
         assert_eq!(lines.len(), 1, "{lines:?}");
         assert!(lines[0].starts_with(complaint), "{lines:?}");

@@ -1,24 +1,22 @@
+use parking_lot::Mutex;
 use std::collections::VecDeque;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
-/// Somebody who wants a lock.
+/// An arrival that wants a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Due {
     pub(super) intended_ns: u64,
-    /// The number of the key.
     pub(super) key: u64,
 }
 
 /// Arrivals on their way to a contender, first come, first served.
 ///
-/// Whoever finds a contender free is on the way to it for a moment only; the
-/// others stand in the backlog, which has a bound. Offering never waits for
-/// anybody: that is what keeps arrivals at their rate, whatever becomes of
-/// those before.
+/// An arrival that finds a contender free is here for a moment only; the others wait in the
+/// backlog, which has a bound. Offering never waits: that keeps arrivals at their rate,
+/// whatever happens to earlier ones.
 pub(super) struct Backlog {
     state: Mutex<State>,
-    /// A permit for each arrival that nobody has taken; closed with the backlog.
+    /// One permit per arrival that no contender has taken. It is closed with the backlog.
     offered: Semaphore,
     capacity: usize,
 }
@@ -30,7 +28,7 @@ struct State {
 }
 
 impl Backlog {
-    /// All contenders are free at first.
+    /// Makes an empty backlog. All contenders are free at first.
     pub(super) fn new(contenders: u32, capacity: u32) -> Backlog {
         Backlog {
             state: Mutex::new(State {
@@ -42,9 +40,9 @@ impl Backlog {
         }
     }
 
-    /// False where no contender is free and the backlog is full.
+    /// Adds an arrival. Returns false if no contender is free and the backlog is full.
     pub(super) fn offer(&self, due: Due) -> bool {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.due.len() >= state.free.saturating_add(self.capacity) {
             return false;
         }
@@ -54,13 +52,13 @@ impl Backlog {
         true
     }
 
-    /// The next arrival, for a contender that is free; `None` once it is closed.
-    /// The contender is busy then, until it says [`Backlog::free_again`].
+    /// Waits for the next arrival, for a free contender; `None` once the backlog is closed. The
+    /// contender is then busy until it calls [`Backlog::free_again`].
     pub(super) async fn take(&self) -> Option<Due> {
         loop {
             self.offered.acquire().await.ok()?.forget();
-            let mut state = self.state();
-            // Nothing is there where it was given up just before.
+            let mut state = self.state.lock();
+            // The arrival may have given up just before.
             if let Some(due) = state.due.pop_front() {
                 state.free -= 1;
                 return Some(due);
@@ -69,35 +67,31 @@ impl Backlog {
     }
 
     pub(super) fn free_again(&self) {
-        self.state().free += 1;
+        self.state.lock().free += 1;
     }
 
-    /// How many there are for whom no contender is free.
+    /// Returns the number of arrivals for which no contender is free.
     pub(super) fn length(&self) -> u64 {
-        let state = self.state();
+        let state = self.state.lock();
         state.due.len().saturating_sub(state.free) as u64
     }
 
-    /// Takes out all who arrived before this moment: they give up.
+    /// Removes and returns all arrivals from before this moment: they give up.
     pub(super) fn give_up_before(&self, intended_ns: u64) -> Vec<Due> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let late = |due: &Due| due.intended_ns < intended_ns;
         let count = state.due.iter().take_while(|due| late(due)).count();
         let given_up = state.due.drain(..count).collect();
         drop(state);
-        // A contender that was faster finds nothing and looks again.
+        // A contender that already took a permit finds nothing and waits again.
         self.offered.forget_permits(count);
         given_up
     }
 
-    /// Nobody takes anything any more; those who are left.
+    /// Closes the backlog and returns the remaining arrivals.
     pub(super) fn close(&self) -> Vec<Due> {
         self.offered.close();
-        self.state().due.drain(..).collect()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().due.drain(..).collect()
     }
 }
 

@@ -1,20 +1,21 @@
-use crate::model::{ContendStep, Latency};
+use super::*;
 
-/// At this part of the offered rate, arrivals are what is missing.
+/// At this share of the offered rate, arrivals are the limit.
 const KEEPS_UP: f64 = 0.95;
 
-/// What the keys can give at most: one turn after the other on each of them.
+/// Returns the most acquisitions per second that the keys allow: one turn after the other on
+/// each key.
 ///
-/// A turn is from a grant to the release being sent, and from there to the next
-/// grant. The release itself lies within that hand-off and is not counted
-/// twice. `None` with more keys than contenders, who cannot fill them.
+/// A turn lasts from a grant until the release is sent, and from there until the next grant.
+/// The release itself is part of that hand-off and is not counted twice. Returns `None` if
+/// there are more keys than contenders, who then cannot keep all keys busy.
 pub(super) fn ceiling_per_s(step: &ContendStep, keys: u64) -> Option<f64> {
     let turn_us: f64 = parts_us(step).iter().map(|(_, us)| us).sum();
     let can_be_filled = keys <= u64::from(step.contenders);
     (can_be_filled && turn_us > 0.0).then(|| keys as f64 * 1_000_000.0 / turn_us)
 }
 
-/// What would have to change for more to be acquired, in words.
+/// Returns what would have to change for a higher throughput, in words.
 pub(super) fn bound_by(step: &ContendStep) -> String {
     if step.generator.bottleneck.is_some() {
         return "the generator".to_owned();
@@ -37,13 +38,12 @@ pub(super) fn bound_by(step: &ContendStep) -> String {
     }
 }
 
-/// The parts of a turn, each by its mean.
 fn parts_us(step: &ContendStep) -> [(&'static str, f64); 3] {
     let mean = |latency: &Latency| latency.mean_us;
     let (write_us, release_us) = (mean(&step.write), mean(&step.release));
     let work_us = (mean(&step.held) - write_us - release_us).max(0.0);
     let lock_us = match step.hand_off.count {
-        // Nobody waited: one gives it back, and then another asks for it.
+        // Nobody waited: one contender releases the lock, and later another asks for it.
         0 => release_us + mean(&step.ask),
         _ => mean(&step.hand_off),
     };
@@ -66,7 +66,8 @@ mod tests {
         }
     }
 
-    /// 50 ms of work, 3 ms for the write, 1 for the release, 6 to the next grant.
+    /// Returns a step with 50 ms of work, 3 ms for the write, 1 for the release, 6 to the next
+    /// grant.
     fn saturated() -> ContendStep {
         ContendStep {
             contenders: 50,
@@ -116,10 +117,8 @@ mod tests {
             write: of(33.0),
             ..saturated()
         };
-        assert_eq!(
-            bound_by(&step),
-            "the write to the resource (85 % of a turn)"
-        );
+        let expected = "the write to the resource (85 % of a turn)";
+        assert_eq!(bound_by(&step), expected);
     }
 
     #[test]

@@ -1,51 +1,50 @@
-use super::backlog::{Backlog, Due};
-use super::health::Health;
+use super::backlog::Backlog;
 use super::keys::{Keys, contender_name};
 use super::tally::{Held, Tally};
-use crate::clock::raw_monotonic_ns;
-use crate::dlock::{Lease, LockClient, LockError, LockProblem};
-use crate::load::Recorder;
-use crate::model::{
-    ArrivalEnd, ArrivalRow, BodyHash, ContendPlan, Event, EventKind, ReleaseStyle, Step,
-};
-use crate::resource::{ClientError, ResourceClient, WriteAnswer, WriteAttempt};
-use std::sync::Arc;
-use std::time::Duration;
-use tokio::time::{Instant, sleep};
-use tokio_util::sync::CancellationToken;
+use super::*;
+use crate::model::{ArrivalRow, BodyHash, Event, EventKind, Step};
+use crate::resource::{ClientError, WriteAnswer, WriteRequest};
+use crate::services::ReleaseStyle;
+use fencing_lock::{Lease, LockProblem};
+use tokio::time::Instant;
 
-/// What all contenders of one step share.
+/// The state that all contenders of one step share.
 pub(super) struct Field {
     pub(super) plan: ContendPlan,
     pub(super) contenders: u32,
     pub(super) resource: ResourceClient,
     pub(super) recorder: Arc<dyn Recorder>,
     pub(super) tally: Tally,
-    /// `None` where everybody asks again as soon as they are done.
+    /// `None` in the closed model, where contenders ask again as soon as they are done.
     pub(super) backlog: Option<Backlog>,
-    /// How the resource is.
     pub(super) writes: Health,
-    /// The step is over: nobody asks, and whoever waits stops waiting.
+    /// The step is over: nobody asks any more, and waits end.
     pub(super) over: CancellationToken,
-    /// Whoever works stops working, too.
+    /// Holders stop working, too.
     pub(super) hurry: CancellationToken,
 }
 
 impl Field {
-    /// How an arrival came out that no contender asked for.
+    /// Counts and records an arrival that no contender asked for.
     pub(super) fn never_asked(&self, keys: &Keys, due: Due, ended_ns: u64, end: ArrivalEnd) {
         self.tally.never_asked(due, ended_ns, end);
-        self.recorder.arrival(&ArrivalRow {
+        let row = self.row(due, keys.name(due.key), ended_ns, end);
+        self.recorder.arrival(&row);
+    }
+
+    /// Returns the row of an arrival that no contender asked for.
+    fn row(&self, due: Due, key: String, ended_ns: u64, end: ArrivalEnd) -> ArrivalRow {
+        ArrivalRow {
             step: self.contenders,
             intended_ns: due.intended_ns,
             asked_ns: None,
             granted_ns: None,
             ended_ns,
             contender: None,
-            key: keys.name(due.key),
+            key,
             token: None,
             end,
-        });
+        }
     }
 
     async fn work(&self, lasting: Duration) {
@@ -63,21 +62,22 @@ impl Field {
     }
 }
 
-/// One who wants locks, one after the other, and tells of it as a worker does.
+/// A contender: wants locks, one after the other, and reports events as a worker does.
 pub(super) struct Contender {
     index: u32,
     name: String,
     locks: LockClient,
     keys: Keys,
-    /// Draws how long the work lasts.
+    /// Draws the duration of the work.
     random: fastrand::Rng,
     field: Arc<Field>,
 }
 
-/// As a worker waits: servers that refuse would be asked as fast as they refuse.
+/// The pause after a failure, as of a worker: without it, servers that refuse would be asked as
+/// fast as they refuse.
 const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
-/// Whoever has less time than that left may give up before the answer is there,
-/// which would look like a server that does not answer.
+/// With less time than this left, a contender does not ask: it might give up before the answer
+/// comes, which would look like a server that does not answer.
 const TOO_LATE_TO_ASK_NS: u64 = 50_000_000;
 
 impl Contender {
@@ -96,7 +96,7 @@ impl Contender {
         self.tell(raw_monotonic_ns(), EventKind::Ready { lacks: Vec::new() });
     }
 
-    /// Until the step is over.
+    /// Plays arrivals until the step is over.
     pub(super) async fn contend(mut self) {
         let field = self.field.clone();
         let mut rounds = 0;
@@ -131,7 +131,7 @@ impl Contender {
         })
     }
 
-    /// One arrival, to whatever end.
+    /// Plays one arrival to its end.
     async fn play(&mut self, round: u32, due: Due) -> Result<(), Failed> {
         let field = Arc::clone(&self.field);
         let asked_ns = raw_monotonic_ns();
@@ -143,52 +143,37 @@ impl Contender {
             return Ok(());
         }
         let key = self.keys.name(due.key);
-        self.tell(
-            asked_ns,
-            EventKind::Acquiring {
-                round,
-                key: key.clone(),
-            },
-        );
+        let acquiring = EventKind::Acquiring {
+            round,
+            key: key.clone(),
+        };
+        self.tell(asked_ns, acquiring);
         field.tally.asks(due);
         let deadline = Instant::now() + Duration::from_nanos(left_ns);
         let acquired = tokio::select! {
             biased;
             acquired = self.locks.acquire(&key, deadline) => Some(acquired),
-            // Dropping it undoes what is under way.
+            // Dropping the future undoes the wait in progress.
             () = field.over.cancelled() => None,
         };
         let at_ns = raw_monotonic_ns();
         let (end, result) = match acquired {
-            Some(Ok(lease)) => {
-                let asked = Asked {
-                    round,
-                    due,
-                    asked_ns,
-                };
-                return self.hold(asked, lease, at_ns).await;
-            }
+            Some(Ok(lease)) => return self.hold(round, due, asked_ns, lease, at_ns).await,
             Some(Err(error)) => self.not_acquired(round, at_ns, error),
             None => (ArrivalEnd::StillWaiting, Ok(())),
         };
         field.tally.not_granted(due, self.index, at_ns, end);
         field.recorder.arrival(&ArrivalRow {
-            step: field.contenders,
-            intended_ns: due.intended_ns,
             asked_ns: Some(asked_ns),
-            granted_ns: None,
-            ended_ns: at_ns,
             contender: Some(self.name.clone()),
-            key,
-            token: None,
-            end,
+            ..field.row(due, key, at_ns, end)
         });
         result
     }
 
-    /// A wait that came to its end because somebody else holds the lock is told
-    /// of in the arrivals alone. As an event, `failed` would say that nobody
-    /// knows whether the lock was held, and it certainly was not.
+    /// Returns how the arrival ended without a grant. A wait that timed out because somebody
+    /// else held the lock is recorded only among the arrivals. The event `failed` would mean
+    /// that nobody knows whether the contender held the lock, and it certainly did not.
     fn not_acquired(
         &self,
         round: u32,
@@ -205,58 +190,56 @@ impl Contender {
             error: error.to_string(),
         };
         self.tell(at_ns, failed);
-        match in_time {
-            true => (ArrivalEnd::Failed, Err(Failed)),
-            false => (ArrivalEnd::TimedOut, Err(Failed)),
-        }
+        let end = if in_time {
+            ArrivalEnd::Failed
+        } else {
+            ArrivalEnd::TimedOut
+        };
+        (end, Err(Failed))
     }
 
-    /// Work, write, release. A lease that is lost meanwhile keeps nobody from
-    /// writing: that is what the fence is for.
-    async fn hold(&mut self, asked: Asked, lease: Lease, granted_ns: u64) -> Result<(), Failed> {
+    /// Works, writes and releases. A lost lease does not prevent the write: stopping it is the
+    /// purpose of the fence.
+    async fn hold(
+        &mut self,
+        round: u32,
+        due: Due,
+        asked_ns: u64,
+        lease: Lease,
+        granted_ns: u64,
+    ) -> Result<(), Failed> {
         let field = Arc::clone(&self.field);
-        let Asked {
-            round,
-            due,
-            asked_ns,
-        } = asked;
         let (key, token) = (lease.key().to_owned(), lease.fence());
         field.tally.granted(due, self.index, asked_ns, granted_ns);
-        self.tell(
-            granted_ns,
-            EventKind::Acquired {
-                round,
-                key: key.clone(),
-                token: Some(token),
-                owner: lease.owner().to_owned(),
-                valid_until_ns: Some(lease.valid_until_ns()),
-            },
-        );
+        let acquired = EventKind::Acquired {
+            round,
+            key: key.clone(),
+            token: Some(token),
+            owner: lease.owner().to_owned(),
+            valid_until_ns: Some(services::valid_until_ns(&lease)),
+        };
+        self.tell(granted_ns, acquired);
         let work = field.plan.work.draw(&mut self.random);
         field.work(work).await;
         let writing_ns = raw_monotonic_ns();
         if let Some(reason) = lease.lost_reason() {
-            self.tell(
-                writing_ns,
-                EventKind::Lost {
-                    round,
-                    key: key.clone(),
-                    token: Some(token),
-                    reason: reason.to_string(),
-                },
-            );
+            let lost = EventKind::Lost {
+                round,
+                key: key.clone(),
+                token: Some(token),
+                reason: reason.to_string(),
+            };
+            self.tell(writing_ns, lost);
         }
         let written = self.write(round, &lease, writing_ns).await;
         let releasing_ns = raw_monotonic_ns();
         field.tally.lets_go(due.key, self.index, releasing_ns);
-        self.tell(
-            releasing_ns,
-            EventKind::Releasing {
-                round,
-                key: key.clone(),
-                token: Some(token),
-            },
-        );
+        let releasing = EventKind::Releasing {
+            round,
+            key: key.clone(),
+            token: Some(token),
+        };
+        self.tell(releasing_ns, releasing);
         let outcome = match field.plan.lock.release {
             ReleaseStyle::CompareAndDelete => lease.release().await,
             ReleaseStyle::UnsafeGetThenDel => {
@@ -272,25 +255,19 @@ impl Contender {
             released_ns,
         });
         field.recorder.arrival(&ArrivalRow {
-            step: field.contenders,
-            intended_ns: due.intended_ns,
             asked_ns: Some(asked_ns),
             granted_ns: Some(granted_ns),
-            ended_ns: released_ns,
             contender: Some(self.name.clone()),
-            key: key.clone(),
             token: Some(token.0),
-            end: ArrivalEnd::Granted,
+            ..field.row(due, key.clone(), released_ns, ArrivalEnd::Granted)
         });
-        self.tell(
-            released_ns,
-            EventKind::Released {
-                round,
-                key,
-                token: Some(token),
-                outcome,
-            },
-        );
+        let released = EventKind::Released {
+            round,
+            key,
+            token: Some(token),
+            outcome: services::outcome(outcome),
+        };
+        self.tell(released_ns, released);
         written
     }
 
@@ -298,17 +275,15 @@ impl Contender {
         let (key, token) = (lease.key().to_owned(), lease.fence());
         let owner = lease.owner().to_owned();
         let body = format!(r#"{{"by":"{}","token":{token}}}"#, self.name);
-        self.tell(
-            at_ns,
-            EventKind::Writing {
-                round,
-                key: key.clone(),
-                token: Some(token),
-                owner: owner.clone(),
-                body: Some(BodyHash::of(body.as_bytes())),
-            },
-        );
-        let attempt = WriteAttempt {
+        let writing = EventKind::Writing {
+            round,
+            key: key.clone(),
+            token: Some(token),
+            owner: owner.clone(),
+            body: Some(BodyHash::of(body.as_bytes())),
+        };
+        self.tell(at_ns, writing);
+        let attempt = WriteRequest {
             key: key.clone(),
             token: Some(token),
             token_seq: 0,
@@ -339,14 +314,12 @@ impl Contender {
             },
         };
         self.tell(raw_monotonic_ns(), told);
-        match answer {
-            Ok(_) => self.field.writes.went_right(),
-            Err(error) => {
-                self.field.writes.went_wrong(words(&error));
-                return Err(Failed);
-            }
-        }
-        Ok(())
+        let Err(error) = answer else {
+            self.field.writes.went_right();
+            return Ok(());
+        };
+        self.field.writes.went_wrong(words(&error));
+        Err(Failed)
     }
 
     fn tell(&self, at_ns: u64, kind: EventKind) {
@@ -358,17 +331,10 @@ impl Contender {
     }
 }
 
-/// Somebody who asked.
-struct Asked {
-    round: u32,
-    due: Due,
-    asked_ns: u64,
-}
-
-/// Some step gave no usable answer, which was told.
+/// A step got no usable answer, and this was reported.
 struct Failed;
 
-/// Without the key, which would make each error another one.
+/// Describes an error without the key, which would make each error a different one.
 fn words(error: &ClientError) -> String {
     match error {
         ClientError::NoAnswer { reason, .. } => format!("the resource: no answer: {reason}"),

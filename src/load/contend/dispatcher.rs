@@ -1,13 +1,9 @@
-use super::backlog::Due;
-use super::timings::Timings;
-use crate::clock::raw_monotonic_ns;
+use super::*;
 use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
 
-/// When arrivals are due: at a fixed rate, from the start of a step to its end.
+/// The times at which arrivals are due: at a fixed rate, from the start of a step to its end.
 #[derive(Clone, Copy)]
 pub(super) struct Schedule {
     pub(super) start_ns: u64,
@@ -16,7 +12,7 @@ pub(super) struct Schedule {
 }
 
 impl Schedule {
-    /// `None` once the step is over.
+    /// Returns when an arrival is due; `None` if that is after the end of the step.
     fn due_ns(&self, arrival: u64) -> Option<u64> {
         let after_ns = arrival as f64 * 1e9 / self.per_second;
         let due_ns = self.start_ns.saturating_add(after_ns as u64);
@@ -24,20 +20,20 @@ impl Schedule {
     }
 }
 
-/// Makes arrivals when they are due, on a thread of its own: the tasks of the
-/// contenders, however many there are, cannot hold it up. Dropped, it makes no more.
+/// The thread that makes arrivals when they are due. It is separate, so that the tasks of the
+/// contenders cannot delay it, however many there are. It stops when it is dropped.
 pub(super) struct Dispatcher {
-    /// When somebody said stop; `NOT_YET` until then.
+    /// The time at which it was stopped; `NOT_YET` until then.
     stopped_ns: Arc<AtomicU64>,
-    /// `None` once it was waited for.
+    /// `None` after the thread was joined.
     thread: Option<JoinHandle<Timings>>,
 }
 
-/// Arrivals that are due within so short a time are made together.
+/// Arrivals that are due within this time are made together.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(200);
 const NOT_YET: u64 = u64::MAX;
-/// After a stop, who is late makes up for it for so long: at a rate that cannot be
-/// kept, all that is due would take as long again.
+/// After a stop, overdue arrivals are made for at most this long: at a rate that cannot be
+/// kept, making all of them would take as long again.
 const CATCH_UP_NS: u64 = 1_000_000_000;
 
 impl Dispatcher {
@@ -49,7 +45,7 @@ impl Dispatcher {
         let stopped_ns = Arc::new(AtomicU64::new(NOT_YET));
         let stopped = stopped_ns.clone();
         let make_all = move || {
-            let mut lag = Timings::new();
+            let mut lag = Timings::default();
             let mut arrivals = 0..;
             let due = arrivals
                 .by_ref()
@@ -71,12 +67,12 @@ impl Dispatcher {
         })
     }
 
-    /// What is due is still made, within a second, and nothing comes after; how late
-    /// all were made.
+    /// Stops. Arrivals that are already due are still made, within a second. Returns how late
+    /// all arrivals were made.
     pub(super) fn stop(mut self) -> Timings {
         self.tell_to_stop();
         let made = self.thread.take().map(JoinHandle::join);
-        made.and_then(Result::ok).unwrap_or_else(Timings::new)
+        made.and_then(Result::ok).unwrap_or_default()
     }
 
     fn tell_to_stop(&self) {
@@ -88,15 +84,15 @@ impl Dispatcher {
     }
 }
 
-/// Whoever drops a step does not wait for it, and arrivals that nobody takes must not
-/// go on for the rest of its time.
+/// Code that drops a step does not wait for it. Arrivals that nobody takes must not go on for
+/// the rest of the step.
 impl Drop for Dispatcher {
     fn drop(&mut self) {
         self.tell_to_stop();
     }
 }
 
-/// The time when it is over; `None` when somebody said stop before.
+/// Sleeps until an arrival is due. Returns the time afterwards, or `None` if it was stopped.
 fn sleep_until(due_ns: u64, stopped_ns: &AtomicU64) -> Option<u64> {
     loop {
         let now_ns = raw_monotonic_ns();
@@ -124,6 +120,13 @@ mod tests {
             end_ns: start_ns + lasting.as_nanos() as u64,
             per_second,
         }
+    }
+
+    fn started(schedule: Schedule) -> (Dispatcher, mpsc::Receiver<Due>) {
+        let (made, arrived) = mpsc::channel();
+        let arrive = move |due: Due| made.send(due).unwrap();
+        let dispatcher = Dispatcher::start(schedule, || 0, arrive).unwrap();
+        (dispatcher, arrived)
     }
 
     #[test]
@@ -157,9 +160,7 @@ mod tests {
         let mut schedule = schedule(1_000.0, Duration::from_secs(10));
         schedule.start_ns -= 5_000_000_000;
         schedule.end_ns -= 10_000_000_000;
-        let (made, arrived) = mpsc::channel();
-        let arrive = move |due: Due| made.send(due).unwrap();
-        let dispatcher = Dispatcher::start(schedule, || 0, arrive).unwrap();
+        let (dispatcher, arrived) = started(schedule);
         assert_eq!(dispatcher.stop().latency().count, 5_000);
         assert_eq!(arrived.iter().count(), 5_000);
     }
@@ -167,9 +168,7 @@ mod tests {
     #[test]
     fn a_stop_is_heard_between_two_arrivals() {
         let schedule = schedule(0.001, Duration::from_secs(3_600));
-        let (made, arrived) = mpsc::channel();
-        let arrive = move |due: Due| made.send(due).unwrap();
-        let dispatcher = Dispatcher::start(schedule, || 0, arrive).unwrap();
+        let (dispatcher, arrived) = started(schedule);
         arrived.recv().expect("the first is due at once");
         assert_eq!(dispatcher.stop().latency().count, 1);
     }
@@ -177,12 +176,10 @@ mod tests {
     #[test]
     fn nothing_arrives_any_more_once_it_is_dropped() {
         let schedule = schedule(0.001, Duration::from_secs(3_600));
-        let (made, arrived) = mpsc::channel();
-        let arrive = move |due: Due| made.send(due).unwrap();
-        let dispatcher = Dispatcher::start(schedule, || 0, arrive).unwrap();
+        let (dispatcher, arrived) = started(schedule);
         arrived.recv().expect("the first is due at once");
         drop(dispatcher);
-        // The thread has the only sender, and takes it along when it ends.
+        // The thread has the only sender and drops it when it ends.
         let next = arrived.recv_timeout(Duration::from_secs(60));
         assert_eq!(next, Err(mpsc::RecvTimeoutError::Disconnected));
     }

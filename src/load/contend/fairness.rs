@@ -1,28 +1,27 @@
 use crate::model::{ArrivalEnd, Fairness};
 use std::collections::HashMap;
 
-/// What became of one arrival, as far as fairness asks.
+/// The outcome of one arrival, as far as it matters for fairness.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived {
     pub(super) key: u64,
-    /// The contender that took it; `None` where it never left the backlog.
+    /// The contender that took it; `None` if it never left the backlog.
     pub(super) contender: Option<u32>,
     pub(super) intended_ns: u64,
-    /// The grant where there was one, else the end of waiting.
+    /// The time of the grant if there was one, else the end of the wait.
     pub(super) ended_ns: u64,
     pub(super) end: ArrivalEnd,
 }
 
-/// Arrival order against acquisition order, key by key.
+/// Compares the order of arrivals with the order of acquisitions, key by key.
 ///
-/// Arrivals of one key are ranked by their intended time. A grant is out of
-/// order if anybody of a lower rank was still waiting for that key: not granted
-/// yet, and neither timed out nor failed nor cancelled. An arrival is overtaken
-/// by each one of a higher rank that was granted before it. Who never waited
-/// (turned away) takes no part. It costs O(n log n).
+/// Arrivals of one key are ranked by their intended time. A grant is out of order if any
+/// arrival of a lower rank was still waiting for that key: not granted yet, and neither timed
+/// out nor failed nor cancelled. An arrival is overtaken by each one of a higher rank that was
+/// granted before it. Arrivals that never waited (turned away) are left out. It costs O(n log n).
 pub(super) fn fairness(arrived: &[Arrived]) -> Fairness {
     let mut waited: Vec<&Arrived> = arrived.iter().filter(|one| waited(one)).collect();
-    // Stable: arrivals of one moment keep the order in which they were noted.
+    // The sort is stable: simultaneous arrivals keep the order in which they were recorded.
     waited.sort_by_key(|one| (one.key, one.intended_ns));
     let mut sums = Sums::default();
     for of_key in waited.chunk_by(|one, next| one.key == next.key) {
@@ -60,10 +59,10 @@ struct Sums {
 }
 
 impl Sums {
-    /// `of_key` is in the order of arrival: the index is the rank.
+    /// Adds the arrivals of one key, in the order of arrival: the index is the rank.
     fn add_key(&mut self, of_key: &[&Arrived]) {
         let mut by_end: Vec<usize> = (0..of_key.len()).collect();
-        // In one moment, grants come first: then somebody else is still waiting.
+        // At the same moment, grants come first: the others are then still waiting.
         by_end.sort_by_key(|&rank| (of_key[rank].ended_ns, !is_granted(of_key[rank])));
         let mut granted = Ranks::new(of_key.len());
         let mut over = vec![false; of_key.len()];
@@ -87,7 +86,7 @@ impl Sums {
     }
 }
 
-/// How many of the ranks that were added lie above another: a Fenwick tree.
+/// A Fenwick tree that counts how many of the added ranks are above a given one.
 struct Ranks {
     tree: Vec<u64>,
     added: u64,
@@ -121,7 +120,7 @@ impl Ranks {
     }
 }
 
-/// Over the grants of each contender that took an arrival; 1 where nobody did.
+/// Returns Jain's index over the grants of each contender that took an arrival; 1 if none did.
 fn jain(arrived: &[&Arrived]) -> f64 {
     let mut grants: HashMap<u32, u64> = HashMap::new();
     for one in arrived {
@@ -149,7 +148,7 @@ mod tests {
     use super::*;
     use ArrivalEnd::{Failed, Granted, StillWaiting, TimedOut, TurnedAway};
 
-    /// All of one key; the contender is the index.
+    /// Returns arrivals of one key; the contender is the index.
     fn arrived(rows: &[(u64, u64, ArrivalEnd)]) -> Vec<Arrived> {
         let rows = rows.iter().zip(0..);
         rows.map(|(&(intended_us, ended_us, end), index)| Arrived {
@@ -203,9 +202,9 @@ mod tests {
             (2, 40, Granted),
             (3, 60, StillWaiting),
             (4, 55, Granted),
-            // Nobody who came later was granted anything.
+            // No later arrival was granted.
             (5, 60, StillWaiting),
-            // Had given up before the later one was granted.
+            // It had given up before the later one was granted.
             (0, 30, TimedOut),
             (0, 70, Failed),
             (0, 0, TurnedAway),
@@ -237,7 +236,7 @@ mod tests {
     fn a_count_by_hand_says_the_same_of_random_orders() {
         let mut random = fastrand::Rng::with_seed(7);
         for _ in 0..50 {
-            // No two moments are the same, so that there is one right answer.
+            // No two moments are equal, so that there is one right answer.
             let mut moments: Vec<u64> = (0..80).collect();
             random.shuffle(&mut moments);
             let pairs = moments.chunks(2);

@@ -1,14 +1,11 @@
-use super::timings::Timings;
-use crate::clock::raw_monotonic_ns;
+use super::*;
 use crate::load::memory::{forget_peak_memory, peak_memory_kib};
-use crate::model::{Generator, Latency};
+use crate::model::Generator;
 use nix::time::{ClockId, clock_gettime};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
-use tokio::time::sleep;
+use std::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-/// What making the load costs, from here on.
+/// A meter of the cost of making the load, from its start on.
 pub(super) struct Meter {
     began_at: Instant,
     cpu_at_first: Duration,
@@ -16,13 +13,11 @@ pub(super) struct Meter {
     _beats: AbortOnDropHandle<()>,
 }
 
-/// What a [`Meter`] has measured.
 #[derive(Clone, Copy)]
 pub(super) struct Cost {
-    /// Of one core.
+    /// The share of one core.
     cpu_share: f64,
-    /// From when a task should have been woken to when it was: contenders are
-    /// as late as that, too.
+    /// The delay with which a task is woken. Contenders are just as late.
     pulse: Latency,
 }
 
@@ -30,7 +25,7 @@ const BEAT: Duration = Duration::from_millis(10);
 
 impl Meter {
     pub(super) fn start() -> Meter {
-        let pulse = Arc::new(Mutex::new(Timings::new()));
+        let pulse = Arc::new(Mutex::new(Timings::default()));
         forget_peak_memory();
         Meter {
             began_at: Instant::now(),
@@ -43,7 +38,7 @@ impl Meter {
     pub(super) fn cost(&self) -> Cost {
         let used = cpu_time().saturating_sub(self.cpu_at_first);
         let lasted = self.began_at.elapsed().as_secs_f64().max(f64::EPSILON);
-        let pulse = self.pulse.lock().unwrap_or_else(PoisonError::into_inner);
+        let pulse = self.pulse.lock();
         Cost {
             cpu_share: used.as_secs_f64() / lasted,
             pulse: pulse.latency(),
@@ -51,18 +46,18 @@ impl Meter {
     }
 }
 
-/// Until it is dropped.
+/// Measures the delay of timers until it is dropped.
 async fn beat(pulse: Arc<Mutex<Timings>>) {
     loop {
         let due_ns = raw_monotonic_ns() + BEAT.as_nanos() as u64;
         sleep(BEAT).await;
-        let mut pulse = pulse.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pulse = pulse.lock();
         pulse.record(due_ns, raw_monotonic_ns());
     }
 }
 
-/// `made_late` is how late arrivals were made, where there is a rate; `acquire` is
-/// what was measured of the lock, beside which that is much or little.
+/// Describes the generator. `made_late` is how late arrivals were made, if there is a rate.
+/// `acquire` is the measured latency of the lock, which shows whether that delay is large.
 pub(super) fn generator(cost: Cost, made_late: Option<Latency>, acquire: &Latency) -> Generator {
     let Cost { cpu_share, pulse } = cost;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
@@ -76,11 +71,11 @@ pub(super) fn generator(cost: Cost, made_late: Option<Latency>, acquire: &Latenc
     }
 }
 
-/// A lag below this is the machine's own: timers, and other processes.
+/// A lag below this comes from the machine itself: timers and other processes.
 const LATE_US: u64 = 10_000;
-/// A lag above this part of the usual wait has become part of what is measured.
+/// A lag above this share of the median wait distorts the measurement.
 const NOTICEABLE: f64 = 0.1;
-/// Of all cores. With less left, everything waits for the processor.
+/// A share of all cores. Above it, everything waits for the processor.
 const BUSY: f64 = 0.9;
 
 fn bottleneck(cpu_share: f64, cores: usize, lag: &Latency, acquire: &Latency) -> Option<String> {
@@ -98,7 +93,7 @@ fn bottleneck(cpu_share: f64, cores: usize, lag: &Latency, acquire: &Latency) ->
     })
 }
 
-/// User and system time of all threads of this process.
+/// Returns the user and system time of all threads of this process.
 fn cpu_time() -> Duration {
     let time = clock_gettime(ClockId::CLOCK_PROCESS_CPUTIME_ID);
     time.map_or(Duration::ZERO, Duration::from)

@@ -1,9 +1,8 @@
+use super::*;
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// What went wrong at one kind of server, by its words, and whether anything
-/// still goes right there.
+/// The errors of one kind of server, counted by message, and whether anything still succeeds there.
 #[derive(Default)]
 pub(super) struct Health {
     state: Mutex<State>,
@@ -12,21 +11,22 @@ pub(super) struct Health {
 #[derive(Default)]
 struct State {
     errors: BTreeMap<String, u64>,
-    /// Since when there was nothing but errors.
+    /// Since when there were only errors.
     failing_since: Option<Instant>,
 }
 
-/// Words can differ in a number; whoever reads them wants to see kinds.
+/// The most messages that are kept apart. Messages can differ in a number only, and a reader
+/// wants to see kinds.
 const KINDS_MAX: usize = 20;
 const OTHERS: &str = "other errors";
 
 impl Health {
     pub(super) fn went_right(&self) {
-        self.state().failing_since = None;
+        self.state.lock().failing_since = None;
     }
 
     pub(super) fn went_wrong(&self, words: String) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.failing_since.get_or_insert_with(Instant::now);
         let is_known = state.errors.contains_key(&words);
         let words = match is_known || state.errors.len() < KINDS_MAX {
@@ -37,16 +37,12 @@ impl Health {
     }
 
     pub(super) fn fails_for(&self, at_least: Duration) -> bool {
-        let since = self.state().failing_since;
+        let since = self.state.lock().failing_since;
         since.is_some_and(|since| since.elapsed() >= at_least)
     }
 
     pub(super) fn take_errors(&self) -> BTreeMap<String, u64> {
-        std::mem::take(&mut self.state().errors)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        std::mem::take(&mut self.state.lock().errors)
     }
 }
 

@@ -1,4 +1,3 @@
-/// The keys of one step, and who takes which.
 #[derive(Clone)]
 pub(super) struct Keys {
     contenders: u32,
@@ -7,7 +6,8 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// The same seed, step and `chooser` choose the same keys in the same order.
+    /// Makes a chooser of keys. The same seed, step and `chooser` choose the same keys in the
+    /// same order.
     pub(super) fn new(contenders: u32, count: u64, seed: u64, chooser: u64) -> Keys {
         let mut mixed = fastrand::Rng::with_seed(seed);
         let mixed = mixed.u64(..) ^ (u64::from(contenders) << 32) ^ chooser;
@@ -22,12 +22,13 @@ impl Keys {
         self.random.u64(..self.count)
     }
 
-    /// For something else that the same seed is to decide.
+    /// Returns a seed for another random choice that the same seed shall decide.
     pub(super) fn seed_of_another(&self) -> u64 {
         self.random.clone().u64(..).rotate_left(32)
     }
 
-    /// Each step has its own, so that no step finds what the one before left.
+    /// Returns the name of a key. Each step has its own names, so that no step finds what the
+    /// previous one left.
     pub(super) fn name(&self, key: u64) -> String {
         let contenders = self.contenders;
         if self.count == 1 {
@@ -38,7 +39,7 @@ impl Keys {
     }
 }
 
-/// Of one contender, in every event: `50-c7` is the seventh of fifty.
+/// Returns the name of a contender in every event: `50-c7` is the seventh of fifty.
 pub(super) fn contender_name(contenders: u32, index: u32) -> String {
     format!("{contenders}-c{}", index + 1)
 }

@@ -1,9 +1,8 @@
 //! Contenders for one hot key, or for many.
 //!
-//! In the open model, arrivals come at their rate from a thread of its own,
-//! whatever becomes of those before, and every time counts from when an arrival
-//! was due. So a lock that cannot keep up shows as a queue that grows, and not
-//! as contenders that ask less often.
+//! In the open model, a separate thread makes arrivals at their rate, whatever happens to
+//! earlier ones, and every time counts from when an arrival was due. So a lock that cannot keep
+//! up shows as a growing queue, and not as contenders that ask less often.
 
 mod backlog;
 mod bound;
@@ -19,27 +18,33 @@ mod step;
 mod tally;
 mod timings;
 
-use super::{LoadError, Recorder, Targets};
-use crate::dlock::{self, LockBackend, LockClient, LockError, LockMetrics, LockSettings};
-use crate::model::{ContendPlan, ContendStep};
+use super::{LoadError, LoadResult, Recorder, Targets};
+use crate::clock::raw_monotonic_ns;
+use crate::load::ContendPlan;
+use crate::model::{ArrivalEnd, ContendStep, Latency};
 use crate::progress::Task;
 use crate::resource::ResourceClient;
+use crate::services;
+use backlog::Due;
+use fencing_lock;
+use fencing_lock::{LockBackend, LockClient, LockError, LockMetrics, LockSettings};
 use futures_util::future::join_all;
 use health::Health;
 use overheard::Overheard;
+use parking_lot::Mutex;
 use probe::Probe;
 use std::sync::Arc;
 use std::time::Duration;
+use timings::Timings;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-/// What all steps of a plan have in common.
+/// The state that all steps of a plan share.
 struct Run<'a> {
     plan: &'a ContendPlan,
     seed: u64,
     clients: Vec<LockClient>,
-    /// Counts what all clients do.
     metrics: LockMetrics,
-    /// How the lock servers are.
     locks: Arc<Health>,
     resource: ResourceClient,
     probe: Probe,
@@ -48,15 +53,14 @@ struct Run<'a> {
     interrupt: &'a CancellationToken,
 }
 
-/// For one request to the resource, as workers have it.
+/// The deadline of one request to the resource, as workers have it.
 const RESOURCE_TIMEOUT: Duration = Duration::from_secs(30);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Takes every step of the plan and tells each when it is over.
+/// Takes every step of the plan and reports each when it is over.
 ///
-/// A step that is cut short (by the interrupt, or because a kind of server gives
-/// nothing but errors) is told like the others, with what was measured until
-/// then, and is the last.
+/// A step that is cut short (by the interrupt, or because a kind of server returns only errors)
+/// is reported like the others, with what was measured until then, and is the last.
 pub async fn contend(
     plan: &ContendPlan,
     targets: &Targets,
@@ -65,14 +69,8 @@ pub async fn contend(
     task: &dyn Task,
     interrupt: &CancellationToken,
     on_step: &mut (dyn FnMut(&ContendStep) + Send),
-) -> Result<(), LoadError> {
-    let mistakes = plan.mistakes();
-    if !mistakes.is_empty() {
-        let lines = mistakes
-            .iter()
-            .map(|(field, words)| format!("{field}: {words}"));
-        return Err(LoadError::Usage(lines.collect::<Vec<_>>().join("\n")));
-    }
+) -> LoadResult {
+    LoadError::refuse(plan.mistakes())?;
     let run = Run::open(plan, targets, seed, recorder, task, interrupt)?;
     run.everybody_answers(targets).await?;
     for &contenders in &plan.contenders {
@@ -89,7 +87,6 @@ pub async fn contend(
 }
 
 impl<'a> Run<'a> {
-    /// Nothing is connected yet.
     fn open(
         plan: &'a ContendPlan,
         targets: &Targets,
@@ -97,10 +94,10 @@ impl<'a> Run<'a> {
         recorder: Arc<dyn Recorder>,
         task: &'a dyn Task,
         interrupt: &'a CancellationToken,
-    ) -> Result<Run<'a>, LoadError> {
+    ) -> LoadResult<Run<'a>> {
         let metrics = LockMetrics::default();
         let locks = Arc::new(Health::default());
-        let backend = || dlock::open(&plan.lock, &targets.lock_servers);
+        let backend = || services::open(&plan.lock, &targets.lock_servers, None);
         let client = |backend: Arc<dyn LockBackend>, seed: u64, metrics: LockMetrics| {
             let ttl = plan.ttl;
             LockClient::new(backend, LockSettings { ttl, seed }, metrics)
@@ -138,8 +135,8 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Connects every client, so that no step measures that.
-    async fn everybody_answers(&self, targets: &Targets) -> Result<(), LoadError> {
+    /// Connects every client, so that no step measures the connecting.
+    async fn everybody_answers(&self, targets: &Targets) -> LoadResult {
         self.task
             .detail("asking the servers whether they are there");
         let backend = self.plan.lock.backend;
@@ -164,7 +161,7 @@ impl<'a> Run<'a> {
         warm.map_err(locks)
     }
 
-    /// Tries for a lock, and requests of all kinds, that were sent so far.
+    /// Returns the number of tries for a lock and of all requests that were sent so far.
     fn sent(&self) -> (u64, u64) {
         let attempts = self.metrics.acquire_attempts.get();
         (attempts, self.metrics.requests.get())

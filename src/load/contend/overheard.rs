@@ -1,16 +1,15 @@
-use super::health::Health;
-use crate::dlock::{
-    Ask, Attempt, Grant, LockBackend, LockError, LockProblem, RenewOutcome, UnsafeRelease, WaitLine,
-};
-use crate::model::ReleaseOutcome;
+use super::*;
 use async_trait::async_trait;
+use fencing_lock::{
+    Ask, Attempt, Grant, LastWord, LockProblem, ReleaseOutcome, RenewOutcome, UnsafeRelease,
+    WaitLine,
+};
 use prometheus_client::metrics::counter::Counter;
-use std::sync::Arc;
 
-/// A backend whose failures are noted as they happen.
+/// A backend that records failures as they happen.
 ///
-/// The client goes on trying until its deadline, as it should, and so a server
-/// that refuses everything would be heard of only then.
+/// The client correctly keeps trying until its deadline, so without this a server that refuses
+/// everything would be noticed only then.
 pub(super) struct Overheard {
     pub(super) backend: Arc<dyn LockBackend>,
     pub(super) health: Arc<Health>,
@@ -26,7 +25,7 @@ impl Overheard {
     }
 }
 
-/// Without the key and the server, which would make each error another one.
+/// Describes a problem without the key and the server, which would make each error a different one.
 fn words(problem: &LockProblem) -> String {
     format!("the lock: {problem}")
 }
@@ -63,7 +62,7 @@ impl LockBackend for Overheard {
 
     async fn release(&self, key: &str, owner: &str) -> Result<ReleaseOutcome, LockError> {
         let answer = self.backend.release(key, owner).await;
-        // That a lock can be given back does not mean that one can be had.
+        // A successful release does not show that a lock can be acquired.
         answer.inspect_err(|error| self.health.went_wrong(words(&error.problem)))
     }
 
@@ -78,10 +77,10 @@ impl LockBackend for Overheard {
 
 #[async_trait]
 impl WaitLine for Overheard {
-    async fn wait(&self, ask: Ask<'_>) -> Result<Grant, LockError> {
+    async fn wait(&self, ask: Ask<'_>, last: &LastWord) -> Result<Grant, LockError> {
         let Some(line) = self.backend.line() else {
             unreachable!("the line is offered only where there is one");
         };
-        self.note(line.wait(ask).await)
+        self.note(line.wait(ask, last).await)
     }
 }

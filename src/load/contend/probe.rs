@@ -1,10 +1,7 @@
-use crate::dlock::LockClient;
-use crate::resource::ResourceClient;
-use std::time::Duration;
-use tokio::time::sleep;
+use super::*;
 
-/// Asks for a lock that nobody else wants, and reads what nobody wrote: whether
-/// the servers answer at all.
+/// A check whether the servers answer at all: it asks for a lock that nobody else wants, and
+/// reads a key that nobody wrote.
 pub(super) struct Probe {
     pub(super) locks: LockClient,
     pub(super) resource: ResourceClient,
@@ -25,8 +22,8 @@ impl Probe {
     }
 }
 
-/// Whether this client is answered, in a few tries. That somebody else holds the
-/// lock is an answer, too: another load may be asking at the same time.
+/// Checks in a few tries whether this client gets an answer. A lock that somebody else holds is
+/// an answer, too: another load may be asking at the same time.
 pub(super) async fn locks_answer(locks: &LockClient, key: &str) -> Result<(), String> {
     let mut tried = 0;
     loop {
@@ -37,7 +34,7 @@ pub(super) async fn locks_answer(locks: &LockClient, key: &str) -> Result<(), St
                 lease.release().await;
                 return Ok(());
             }
-            // Without the server's address, which is told beside it.
+            // The server's address is left out because the caller reports it.
             Err(error) if tried == TRIES => return Err(error.problem.to_string()),
             Err(_) => sleep(BETWEEN).await,
         }

@@ -1,37 +1,33 @@
-use super::Run;
 use super::backlog::Backlog;
 use super::bound::{bound_by, ceiling_per_s};
 use super::contender::{Contender, Field};
 use super::dispatcher::{Dispatcher, Schedule};
 use super::generator::{Meter, generator};
-use super::health::Health;
 use super::keys::Keys;
 use super::tally::Tally;
-use crate::clock::raw_monotonic_ns;
-use crate::model::{ArrivalEnd, Arrivals, ContendPlan, ContendStep, Queued};
+use super::*;
+use crate::load::Arrivals;
+use crate::model::Queued;
 use std::pin::pin;
-use std::sync::Arc;
-use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, sleep_until};
-use tokio_util::sync::CancellationToken;
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
-/// One number of contenders, from the first arrival to the last release.
+/// A finished step with one number of contenders, from the first arrival to the last release.
 pub(super) struct Taken {
     pub(super) step: ContendStep,
-    /// Why it is over before its time.
+    /// The reason why it ended early.
     pub(super) cut_short: Option<String>,
 }
 
-/// Whoever interrupts does not wait for a server that is silent.
+/// The wait for holders after an interrupt: the user does not want to wait for a silent server.
 const TO_LET_GO_IN_A_HURRY: Duration = Duration::from_secs(5);
-/// At most so many looks at the queue in one step, and none more often than that.
+/// The most looks at the queue in one step, and the shortest time between two.
 const LOOKS_MAX: u32 = 300;
 const LOOK_EVERY_MIN: Duration = Duration::from_millis(100);
 const TELL_EVERY: Duration = Duration::from_secs(1);
 
-/// Who chooses the keys of an open model; contenders choose for themselves in a
-/// closed one, and count from 0.
+/// The chooser number of the open model. In the closed model contenders choose keys themselves,
+/// and are numbered from 0.
 const DISPATCHER: u64 = u64::MAX;
 
 pub(super) async fn take(run: &Run<'_>, contenders: u32) -> Taken {
@@ -51,7 +47,7 @@ pub(super) async fn take(run: &Run<'_>, contenders: u32) -> Taken {
 
     let (attempts, requests) = at_rest(run).await;
     let meter = Meter::start();
-    // In this order: the last arrival is due before the step is over.
+    // The order matters: the last arrival must be due before the step is over.
     let start_ns = raw_monotonic_ns();
     let start = Instant::now();
     for contender in ready {
@@ -70,7 +66,7 @@ pub(super) async fn take(run: &Run<'_>, contenders: u32) -> Taken {
         Some(Err(_)) => Some("no thread could be had for the arrivals".to_owned()),
         _ => watch(run, &field, &keys(DISPATCHER), start, &mut queue).await,
     };
-    // What is measured ends here; what is under way is only brought to its end.
+    // The measurement ends here; holds in progress are only finished.
     let ended_ns = raw_monotonic_ns();
     let (attempts_then, requests_then) = run.sent();
     let cost = meter.cost();
@@ -100,20 +96,18 @@ pub(super) async fn take(run: &Run<'_>, contenders: u32) -> Taken {
     step.commands = requests_then - requests;
     step.queue = queue;
     step.generator = generator(cost, made_late, &step.acquire);
-    match field.tally.holds_overlapped() {
-        true => {
-            step.bound_by = "nothing: locks ran out while their holders still worked".to_owned()
-        }
-        false => {
-            step.ceiling_per_s = ceiling_per_s(&step, plan.keys);
-            step.bound_by = bound_by(&step);
-        }
+    if field.tally.holds_overlapped() {
+        step.bound_by = "nothing: locks ran out while their holders still worked".to_owned()
+    } else {
+        step.ceiling_per_s = ceiling_per_s(&step, plan.keys);
+        step.bound_by = bound_by(&step);
     }
     Taken { step, cut_short }
 }
 
-/// What was sent until now, once nothing more is: waits that ended with the step
-/// before are still being undone. Whoever keeps a session alive is never quite at rest.
+/// Waits until no more requests are sent, and returns how many were sent: waits that ended with
+/// the previous step are still being undone. Clients that keep a session alive never rest
+/// completely, so there is a limit.
 async fn at_rest(run: &Run<'_>) -> (u64, u64) {
     const LOOK_EVERY: Duration = Duration::from_millis(50);
     const LOOKS: u32 = 40;
@@ -135,7 +129,7 @@ fn field(run: &Run<'_>, contenders: u32) -> Field {
         contenders,
         resource: run.resource.clone(),
         recorder: run.recorder.clone(),
-        tally: Tally::new(),
+        tally: Tally::default(),
         backlog: match run.plan.arrivals {
             Arrivals::Open { backlog, .. } => Some(Backlog::new(contenders, backlog)),
             Arrivals::Closed => None,
@@ -163,7 +157,7 @@ fn dispatch(
     })
 }
 
-/// Looks on until the time is over; says why, where that is before its time.
+/// Watches until the time is over; returns the reason if the step ends early.
 async fn watch(
     run: &Run<'_>,
     field: &Field,
@@ -206,7 +200,7 @@ async fn watch(
     }
 }
 
-/// Patience ends in the backlog, too.
+/// Times out arrivals that still wait in the backlog.
 fn give_up_late(field: &Field, keys: &Keys) {
     let Some(backlog) = &field.backlog else {
         return;
@@ -218,8 +212,8 @@ fn give_up_late(field: &Field, keys: &Keys) {
     }
 }
 
-/// Nobody asks any more, whoever waits is cancelled, and whoever holds comes to
-/// the end. False if that takes too long.
+/// Ends the step: nobody asks any more, waits are cancelled, and holders finish. Returns false
+/// if that takes too long.
 async fn end(field: &Field, keys: &Keys, ended_ns: u64, all: &mut JoinSet<()>) -> bool {
     give_up_late(field, keys);
     let left = field.backlog.as_ref().map(Backlog::close);
@@ -240,8 +234,8 @@ async fn end(field: &Field, keys: &Keys, ended_ns: u64, all: &mut JoinSet<()>) -
     }
 }
 
-/// Completes when going on makes no sense: there was nothing but errors from one
-/// kind of server for a second, and our own probe is not answered either.
+/// Completes when it is useless to go on: one kind of server returned only errors for a second,
+/// and our own probe gets no answer either.
 async fn nothing_but_errors(run: &Run<'_>, field: &Field) -> String {
     const LONG_ENOUGH: Duration = Duration::from_secs(1);
     loop {

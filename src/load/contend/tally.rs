@@ -1,27 +1,22 @@
-use super::backlog::Due;
 use super::fairness::{Arrived, fairness};
-use super::timings::Timings;
-use crate::model::{ArrivalEnd, ContendStep};
+use super::*;
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is counted and timed while a step lasts. Everybody enters what they did.
+/// The counts and times of a step in progress. Every contender adds its own.
+#[derive(Default)]
 pub(super) struct Tally {
     counts: Mutex<Counts>,
 }
 
+#[derive(Default)]
 struct Counts {
-    arrivals: u64,
-    asked: u64,
-    turned_away: u64,
-    acquisitions: u64,
-    timeouts: u64,
-    still_waiting: u64,
-    /// Grants that went to another contender than the one before.
+    /// The plain counts; the other fields are measured below.
+    step: ContendStep,
+    /// Grants that went to a different contender than the previous one.
     hand_offs: u64,
-    /// Grants of a key whose holder had not let go: its lock had run out.
+    /// Grants of a key that its holder had not released yet: the lock had expired.
     overlaps: u64,
-    /// Contenders that have asked and hold nothing yet.
+    /// Contenders that have asked and do not hold the lock yet.
     waiting: u64,
     acquire: Timings,
     ask: Timings,
@@ -37,16 +32,16 @@ struct Counts {
 struct Key {
     waiting: u32,
     last_holder: Option<u32>,
-    /// When the last release was sent, if somebody waited then and ever since.
+    /// When the last release was sent, if a contender waited then and ever since.
     let_go_ns: Option<u64>,
     is_held: bool,
 }
 
-/// Fairness is told of so many arrivals, in the order of their ends: more would
+/// The most arrivals that fairness is computed from, in the order of their ends: more would
 /// cost more memory than everything else together.
 const REMEMBERED_MAX: usize = 1_000_000;
 
-/// A hold that is over: when each part of it began.
+/// A finished hold: when each part of it began.
 pub(super) struct Held {
     pub(super) granted_ns: u64,
     pub(super) writing_ns: u64,
@@ -55,45 +50,20 @@ pub(super) struct Held {
 }
 
 impl Tally {
-    pub(super) fn new() -> Tally {
-        let counts = Counts {
-            arrivals: 0,
-            asked: 0,
-            turned_away: 0,
-            acquisitions: 0,
-            timeouts: 0,
-            still_waiting: 0,
-            hand_offs: 0,
-            overlaps: 0,
-            waiting: 0,
-            acquire: Timings::new(),
-            ask: Timings::new(),
-            held: Timings::new(),
-            write: Timings::new(),
-            release: Timings::new(),
-            hand_off: Timings::new(),
-            keys: HashMap::new(),
-            arrived: Vec::new(),
-        };
-        Tally {
-            counts: Mutex::new(counts),
-        }
-    }
-
     pub(super) fn arrives(&self) {
-        self.counts().arrivals += 1;
+        self.counts.lock().step.arrivals += 1;
     }
 
     pub(super) fn asks(&self, due: Due) {
-        let mut counts = self.counts();
-        counts.asked += 1;
+        let mut counts = self.counts.lock();
+        counts.step.asked += 1;
         counts.waiting += 1;
         counts.keys.entry(due.key).or_default().waiting += 1;
     }
 
     pub(super) fn granted(&self, due: Due, contender: u32, asked_ns: u64, at_ns: u64) {
-        let mut counts = self.counts();
-        counts.acquisitions += 1;
+        let mut counts = self.counts.lock();
+        counts.step.acquisitions += 1;
         counts.acquire.record(due.intended_ns, at_ns);
         counts.ask.record(asked_ns, at_ns);
         let key = counts.waits_no_more(due.key);
@@ -108,26 +78,26 @@ impl Tally {
         counts.remember(due, Some(contender), at_ns, ArrivalEnd::Granted);
     }
 
-    /// The wait of somebody who asked is over, and nothing was granted.
+    /// Records that a contender asked and its wait ended without a grant.
     pub(super) fn not_granted(&self, due: Due, contender: u32, at_ns: u64, end: ArrivalEnd) {
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         let key = counts.waits_no_more(due.key);
         if key.waiting == 0 {
-            // Whoever is next did not wait for that release.
+            // The next holder did not wait for that release.
             key.let_go_ns = None;
         }
         counts.remember(due, Some(contender), at_ns, end);
     }
 
-    /// An arrival that nobody asked for is over.
+    /// Records the end of an arrival that no contender asked for.
     pub(super) fn never_asked(&self, due: Due, at_ns: u64, end: ArrivalEnd) {
-        self.counts().remember(due, None, at_ns, end);
+        self.counts.lock().remember(due, None, at_ns, end);
     }
 
-    /// Before the release is sent: the next grant may be seen before its answer.
-    /// Whose lock has gone to another meanwhile hands nothing over.
+    /// Records a release before it is sent, because the next grant may be seen before its
+    /// answer. A contender whose lock went to another in the meantime hands nothing over.
     pub(super) fn lets_go(&self, key: u64, contender: u32, at_ns: u64) {
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         let key = counts.keys.entry(key).or_default();
         if key.last_holder == Some(contender) {
             key.let_go_ns = (key.waiting > 0).then_some(at_ns);
@@ -135,38 +105,32 @@ impl Tally {
         }
     }
 
-    /// Whether some held a key at the same time, so that turns say nothing.
+    /// Returns whether two contenders held a key at the same time, so that turns mean nothing.
     pub(super) fn holds_overlapped(&self) -> bool {
-        self.counts().overlaps > 0
+        self.counts.lock().overlaps > 0
     }
 
     pub(super) fn held(&self, held: &Held) {
-        let mut counts = self.counts();
+        let mut counts = self.counts.lock();
         counts.held.record(held.granted_ns, held.released_ns);
         counts.write.record(held.writing_ns, held.releasing_ns);
         counts.release.record(held.releasing_ns, held.released_ns);
     }
 
     pub(super) fn acquisitions(&self) -> u64 {
-        self.counts().acquisitions
+        self.counts.lock().step.acquisitions
     }
 
     pub(super) fn waiting(&self) -> u64 {
-        self.counts().waiting
+        self.counts.lock().waiting
     }
 
-    /// Everything that was counted, of a step that lasted so long.
+    /// Returns all counts and times of a step with this duration.
     pub(super) fn step(&self, lasted_ns: u64) -> ContendStep {
-        let counts = self.counts();
+        let counts = self.counts.lock();
         let seconds = (lasted_ns as f64 / 1e9).max(f64::EPSILON);
         ContendStep {
             lasted_ms: lasted_ns / 1_000_000,
-            arrivals: counts.arrivals,
-            asked: counts.asked,
-            turned_away: counts.turned_away,
-            acquisitions: counts.acquisitions,
-            timeouts: counts.timeouts,
-            still_waiting: counts.still_waiting,
             acquire: counts.acquire.latency(),
             ask: counts.ask.latency(),
             held: counts.held.latency(),
@@ -174,14 +138,10 @@ impl Tally {
             release: counts.release.latency(),
             hand_off: counts.hand_off.latency(),
             hand_offs_per_s: counts.hand_offs as f64 / seconds,
-            throughput_per_s: counts.acquisitions as f64 / seconds,
+            throughput_per_s: counts.step.acquisitions as f64 / seconds,
             fairness: fairness(&counts.arrived),
-            ..ContendStep::default()
+            ..counts.step.clone()
         }
-    }
-
-    fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -195,13 +155,13 @@ impl Counts {
 
     fn remember(&mut self, due: Due, contender: Option<u32>, ended_ns: u64, end: ArrivalEnd) {
         match end {
-            // Nobody overtakes whoever never stood in the queue.
+            // An arrival that never waited cannot be overtaken.
             ArrivalEnd::TurnedAway => {
-                self.turned_away += 1;
+                self.step.turned_away += 1;
                 return;
             }
-            ArrivalEnd::TimedOut => self.timeouts += 1,
-            ArrivalEnd::StillWaiting => self.still_waiting += 1,
+            ArrivalEnd::TimedOut => self.step.timeouts += 1,
+            ArrivalEnd::StillWaiting => self.step.still_waiting += 1,
             ArrivalEnd::Granted | ArrivalEnd::Failed => {}
         }
         if self.arrived.len() < REMEMBERED_MAX {
@@ -231,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_hand_off_counts_from_the_release_while_somebody_waits() {
-        let tally = Tally::new();
+        let tally = Tally::default();
         for ms in [0, 1, 2] {
             tally.arrives();
             tally.asks(due(ms));
@@ -240,7 +200,7 @@ mod tests {
         tally.lets_go(0, 0, 20 * MS);
         tally.granted(due(1), 1, MS, 23 * MS);
         tally.not_granted(due(2), 2, 30 * MS, ArrivalEnd::TimedOut);
-        // Nobody waits now: what comes next is no hand-off, and the same contender.
+        // Nobody waits now, so the next grant is not a hand-off, and goes to the same contender.
         tally.lets_go(0, 1, 40 * MS);
         tally.asks(due(50));
         tally.granted(due(50), 1, 50 * MS, 51 * MS);
@@ -255,7 +215,7 @@ mod tests {
 
     #[test]
     fn time_in_which_nobody_waits_is_no_hand_off() {
-        let tally = Tally::new();
+        let tally = Tally::default();
         tally.asks(due(0));
         tally.granted(due(0), 0, 0, MS);
         tally.asks(due(2));
@@ -268,7 +228,7 @@ mod tests {
 
     #[test]
     fn whose_lock_ran_out_hands_nothing_over() {
-        let tally = Tally::new();
+        let tally = Tally::default();
         for ms in [0, 1, 2] {
             tally.asks(due(ms));
         }
@@ -282,7 +242,7 @@ mod tests {
 
     #[test]
     fn who_never_asked_takes_nothing_off_the_retries() {
-        let tally = Tally::new();
+        let tally = Tally::default();
         tally.asks(due(0));
         tally.granted(due(0), 0, 0, MS);
         tally.asks(due(1));
@@ -298,7 +258,7 @@ mod tests {
 
     #[test]
     fn waits_count_from_the_intended_arrival() {
-        let tally = Tally::new();
+        let tally = Tally::default();
         tally.asks(due(100));
         tally.granted(due(100), 0, 900 * MS, 1_000 * MS);
         let step = tally.step(1_000 * MS);

@@ -1,20 +1,21 @@
 use crate::model::Latency;
 use hdrhistogram::Histogram;
 
-/// Durations, from a microsecond to an hour and to three digits. What lies
-/// outside counts as the nearest that lies inside.
+/// Durations from a microsecond to an hour, to three digits. Others count as the nearest bound.
 pub(super) struct Timings(Histogram<u64>);
 
 const SHORTEST_US: u64 = 1;
 const LONGEST_US: u64 = 60 * 60 * 1_000_000;
 const DIGITS: u8 = 3;
 
-impl Timings {
-    pub(super) fn new() -> Timings {
+impl Default for Timings {
+    fn default() -> Timings {
         let histogram = Histogram::new_with_bounds(SHORTEST_US, LONGEST_US, DIGITS);
         Timings(histogram.expect("these bounds are in order, and three digits are allowed"))
     }
+}
 
+impl Timings {
     pub(super) fn record(&mut self, from_ns: u64, to_ns: u64) {
         self.0
             .saturating_record(to_ns.saturating_sub(from_ns) / 1_000);
@@ -43,7 +44,7 @@ mod tests {
 
     #[test]
     fn quantiles_are_exact_to_three_digits_and_nothing_is_lost_at_the_ends() {
-        let mut timings = Timings::new();
+        let mut timings = Timings::default();
         assert_eq!(timings.latency(), Latency::default());
         for ms in 1..=1_000 {
             timings.record(5, 5 + ms * 1_000_000);

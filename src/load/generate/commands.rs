@@ -1,36 +1,34 @@
-use super::Names;
-use crate::dlock::servers::{redis_fence_key, redis_lock_key};
-use std::time::Duration;
+use super::*;
+use fencing_lock::servers::{redis_fence_key, redis_lock_key};
 
-/// What is done with each of the keys.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::load) enum Each {
     /// The lock, as a grant writes it: `SET key owner NX PX ttl`.
     Lock { ttl: Duration },
-    /// Its counter, as a grant with a floor leaves it behind: `SET key token PX idle`.
+    /// The counter of a lock, as a grant with a floor leaves it behind: `SET key token PX idle`.
     Counter { idle: Duration },
-    /// Lock and counter are removed.
+    /// The removal of lock and counter.
     Unlink,
 }
 
-/// Writes the command for one key after the other. Everything that is the same
-/// for all of them is written once, beforehand.
+/// The writer of the command for one key after the other. The parts that are the same for all
+/// keys are prepared once.
 pub(in crate::load) struct Commands {
     names: Names,
     each: Each,
     lock: KeyFrame,
     fence: KeyFrame,
-    /// What follows the value.
+    /// The part after the value.
     tail: Vec<u8>,
 }
 
-/// A key around the number of the lock, with the length of all but that.
+/// The parts of a key before and after the number of the lock.
 struct KeyFrame {
     before: Vec<u8>,
     after: Vec<u8>,
 }
 
-/// Microseconds in 2023: as long as a token of the server's clock.
+/// Microseconds in 2023: as many digits as a token from the server's clock.
 const FIRST_TOKEN: u64 = 1_700_000_000_000_000;
 
 impl Commands {
@@ -57,7 +55,7 @@ impl Commands {
         }
     }
 
-    /// One command, which is answered with one line.
+    /// Writes one command, which is answered with one line.
     pub(in crate::load) fn write(&self, index: u64, out: &mut Vec<u8>) {
         match self.each {
             Each::Lock { .. } => {
@@ -90,8 +88,8 @@ impl Commands {
 
 impl KeyFrame {
     fn of(names: &Names, key: fn(&str) -> String) -> KeyFrame {
-        // A name is its stem and a number; with the stem alone, the number's place
-        // is right behind it.
+        // A name is its stem and a number, so in the key of the bare stem the number belongs
+        // right after the stem.
         let framed = key(names.stem());
         let at = framed.find(names.stem()).unwrap_or_default() + names.stem().len();
         KeyFrame {
@@ -115,7 +113,6 @@ impl KeyFrame {
     }
 }
 
-/// A whole command out of its words.
 pub(super) fn command(out: &mut Vec<u8>, words: &[&[u8]]) {
     let mut digits = [0; 20];
     out.push(b'*');
@@ -135,7 +132,7 @@ fn bulk(out: &mut Vec<u8>, word: &[u8]) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// Without an allocation: there are ten million of them, and more.
+/// Formats a number without an allocation: there are ten million of them and more.
 fn decimal(mut number: u64, digits: &mut [u8; 20]) -> &[u8] {
     let mut at = digits.len();
     loop {

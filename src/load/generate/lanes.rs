@@ -1,21 +1,18 @@
 use super::commands::command;
-use std::collections::BTreeMap;
+use super::*;
 use std::ops::Range;
-use std::time::Duration;
 
-/// A part of all keys, made from its first to its last on one connection. Their
-/// number does not hang on that of the connections, so a fill can go on with
-/// other ones.
+/// A part of all keys, made from its first to its last on one connection. The number of lanes
+/// does not depend on the number of connections, so a fill can be resumed with a different number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::load) struct Lane {
     pub(super) number: u64,
-    /// What is still to be made.
+    /// The keys that are still to be made.
     pub(super) indexes: Range<u64>,
 }
 
 const LANES: u64 = 64;
 
-/// All of the keys, in lanes.
 pub(in crate::load) fn lanes(keys: u64) -> Vec<Lane> {
     let border = |number: u64| (u128::from(keys) * u128::from(number) / u128::from(LANES)) as u64;
     let lane = |number| Lane {
@@ -25,9 +22,9 @@ pub(in crate::load) fn lanes(keys: u64) -> Vec<Lane> {
     (0..LANES).map(lane).collect()
 }
 
-/// How far a fill came, kept in the server that it fills: a hash with the next
-/// index of each lane. It is written after the keys were answered for, so it is
-/// never ahead of them, and it lives as long as the youngest of them.
+/// The progress of a fill, kept in the server that it fills: a hash with the next index of each
+/// lane. It is written after the keys were answered, so it is never ahead of them, and it lives
+/// as long as the youngest of them.
 #[derive(Clone, Debug)]
 pub(in crate::load) struct Marker {
     pub(in crate::load) key: String,
@@ -35,7 +32,8 @@ pub(in crate::load) struct Marker {
 }
 
 impl Marker {
-    /// A fill with anything else has a marker of its own, and so begins anew.
+    /// Makes the marker of a fill. A fill with different parameters has a different marker, and
+    /// so starts from the beginning.
     pub(super) fn new(seed: u64, keys: u64, ttl: Duration) -> Marker {
         let ttl_ms = ttl.as_millis().to_string();
         Marker {
@@ -44,7 +42,7 @@ impl Marker {
         }
     }
 
-    /// Two commands.
+    /// Writes two commands that set the marker.
     pub(super) fn write(&self, lane: u64, next: u64, out: &mut Vec<u8>) {
         let (lane, next) = (lane.to_string(), next.to_string());
         let key = self.key.as_bytes();
@@ -55,8 +53,8 @@ impl Marker {
 
 pub(super) const MARKER_ANSWERS: u64 = 2;
 
-/// What is left of the lanes where a marker says how far they came. Fails on one
-/// that no fill of ours can have written.
+/// Returns the unfinished parts of the lanes according to a marker. Fails on a marker that none
+/// of our fills can have written.
 pub(super) fn resumed(keys: u64, marked: &BTreeMap<String, String>) -> Result<Vec<Lane>, String> {
     let mut all = lanes(keys);
     for (lane, next) in marked {
@@ -72,7 +70,6 @@ pub(super) fn resumed(keys: u64, marked: &BTreeMap<String, String>) -> Result<Ve
     Ok(all)
 }
 
-/// How many keys there are in these lanes.
 pub(super) fn left(lanes: &[Lane]) -> u64 {
     let sizes = lanes
         .iter()

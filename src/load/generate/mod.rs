@@ -1,4 +1,4 @@
-//! A great many short-lived locks into a Redis: the same ones from the same seed,
+//! Fills a Redis with a great many short-lived locks: the same ones from the same seed,
 //! streamed, and resumed where an earlier fill ended.
 
 mod commands;
@@ -15,8 +15,8 @@ pub use names::Names;
 pub(super) use stream::{Done, Stop, Stream};
 pub(super) use target::{Target, said};
 
-use super::LoadError;
 use super::memory::peak_memory_kib;
+use super::{LoadError, LoadResult};
 use crate::model::{format_count, format_duration};
 use crate::progress::Task;
 use lanes::{Lane, Marker, left, resumed};
@@ -34,18 +34,17 @@ const SHOWN_EVERY: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug, PartialEq)]
 pub struct GeneratePlan {
     pub keys: u64,
-    /// How long each lock lives.
     pub ttl: Duration,
     pub seed: u64,
-    /// Commands of one batch on one connection.
+    /// The number of commands in one batch on one connection.
     pub pipeline: u32,
     pub connections: u32,
-    /// Begin with the first key, however far an earlier fill came.
+    /// Start with the first key, however far an earlier fill came.
     pub restart: bool,
 }
 
 impl GeneratePlan {
-    /// What cannot be done, in words, each with the field that is wrong.
+    /// Returns what is wrong with the plan, each with the field.
     pub fn mistakes(&self) -> Vec<(&'static str, String)> {
         let mut mistakes = Vec::new();
         if self.keys == 0 {
@@ -68,42 +67,35 @@ impl GeneratePlan {
     }
 }
 
-/// What a fill did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
-    /// Made by an earlier fill that this one went on with.
+    /// Keys that an earlier fill made, which this one resumed.
     pub before: u64,
     pub made: u64,
-    /// Keys that were there already, of whoever's making.
+    /// Keys that existed already, whoever made them.
     pub refused: u64,
-    /// Keys that the server threw away meanwhile to have room for others: not all that
-    /// were made are there, where this is not 0.
+    /// Keys that the server evicted meanwhile to make room. If this is not 0, some of the keys
+    /// that were made are gone.
     pub evicted: u64,
     pub elapsed: Duration,
     pub peak_memory_kib: u64,
 }
 
-/// The names that a fill gives to its locks.
+/// Returns the names that a fill gives to its locks.
 pub fn generated_names(seed: u64) -> Names {
     Names::new("gen", seed)
 }
 
-/// Makes the locks, or what is left of them. How far it came is kept in the server,
-/// so a fill that was ended, however hard, goes on where it was; once everything
-/// that it made is dead, it begins anew.
+/// Makes the locks, or the rest of them. The progress is kept in the server, so a fill that was
+/// ended, even by a kill, continues where it was. Once everything that it made has expired, it
+/// starts from the beginning.
 pub async fn generate(
     plan: &GeneratePlan,
     address: &str,
     task: &dyn Task,
     interrupt: &CancellationToken,
-) -> Result<Generated, LoadError> {
-    let mistakes = plan.mistakes();
-    if !mistakes.is_empty() {
-        let lines = mistakes
-            .iter()
-            .map(|(field, text)| format!("{field}: {text}"));
-        return Err(LoadError::Usage(lines.collect::<Vec<_>>().join("\n")));
-    }
+) -> LoadResult<Generated> {
+    LoadError::refuse(plan.mistakes())?;
     let target = Target::parse(address)?;
     let mut asking = target.ask().await?;
     let marker = Marker::new(plan.seed, plan.keys, plan.ttl);
@@ -219,12 +211,12 @@ async fn forget(
     target: &Target,
     asking: &mut MultiplexedConnection,
     marker: &Marker,
-) -> Result<(), LoadError> {
+) -> LoadResult {
     let deleted = cmd("DEL").arg(&marker.key).query_async::<()>(asking).await;
     deleted.map_err(|error| target.failure(error))
 }
 
-async fn evicted(target: &Target, asking: &mut MultiplexedConnection) -> Result<u64, LoadError> {
+async fn evicted(target: &Target, asking: &mut MultiplexedConnection) -> LoadResult<u64> {
     let stats = cmd("INFO").arg("stats").query_async(asking).await;
     let stats: InfoDict = stats.map_err(|error| target.failure(error))?;
     said(&stats, "evicted_keys").map_err(|error| target.failure(error))
@@ -235,7 +227,7 @@ async fn remaining(
     asking: &mut MultiplexedConnection,
     marker: &Marker,
     keys: u64,
-) -> Result<Vec<Lane>, LoadError> {
+) -> LoadResult<Vec<Lane>> {
     let marked = cmd("HGETALL").arg(&marker.key).query_async(asking).await;
     let marked: BTreeMap<String, String> = marked.map_err(|error| target.failure(error))?;
     resumed(keys, &marked).map_err(|reason| {

@@ -1,16 +1,16 @@
 use uuid::{Builder, Uuid};
 
-/// The names and owners of a great many locks, each from nothing but its number
-/// and the seed: made again, they are the same.
+/// The names and owners of a great many locks. Each follows only from its number and the seed,
+/// so they are the same every time.
 #[derive(Clone, Debug)]
 pub struct Names {
-    /// What every name begins with; the number of the lock follows.
+    /// The part that every name begins with; the number of the lock follows.
     stem: String,
     seed: u64,
 }
 
 impl Names {
-    /// Locks of one label and seed are apart from those of every other.
+    /// Makes the names of one label and seed, which differ from those of every other.
     pub fn new(label: &str, seed: u64) -> Names {
         Names {
             stem: format!("{label}-{seed}-"),
@@ -22,7 +22,7 @@ impl Names {
         &self.stem
     }
 
-    /// What a client would pass to `acquire`.
+    /// Returns the name that a client would pass to `acquire`.
     pub fn name(&self, index: u64) -> String {
         format!("{}{index}", self.stem)
     }
@@ -35,7 +35,8 @@ impl Names {
     }
 }
 
-/// The finaliser of SplitMix64: every bit of what comes in moves half of what goes out.
+/// Mixes a number with the finaliser of SplitMix64: every input bit changes half of the output
+/// bits.
 fn mixed(number: u64) -> u64 {
     let mut z = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -62,14 +63,12 @@ mod tests {
         assert!(all.iter().all(|owner| owner.get_version_num() == 4));
     }
 
-    /// What was filled by an earlier version can be told apart and resumed by this one.
+    /// Later versions must be able to recognise and resume fills of earlier ones.
     #[test]
     fn names_and_owners_stay_what_they_were() {
         let names = Names::new("gen", 1);
         assert_eq!(names.name(42), "gen-1-42");
-        assert_eq!(
-            names.owner(42).to_string(),
-            "f34fe924-8c93-42e5-9f70-a8031e36916e"
-        );
+        let expected = "f34fe924-8c93-42e5-9f70-a8031e36916e";
+        assert_eq!(names.owner(42).to_string(), expected);
     }
 }

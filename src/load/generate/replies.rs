@@ -1,21 +1,20 @@
-/// Counts the answers to a batch. Every command here is answered with one line,
-/// which may come in pieces.
+/// A counter of the answers to a batch. Every command here is answered with one line, which may
+/// arrive in pieces.
 #[derive(Debug, Default)]
 pub(super) struct Replies {
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of a line whose end has not arrived yet.
     unfinished: Vec<u8>,
-    /// Keys that were written.
     pub(super) ok: u64,
-    /// What the marker and removals are answered with.
+    /// The answers to the marker and to removals.
     numbers: u64,
-    /// Keys that were there already: nothing was written.
+    /// Keys that existed already, so that nothing was written.
     pub(super) nil: u64,
-    /// The first error of them, as the server words it.
+    /// The first error, in the server's words.
     pub(super) error: Option<String>,
     errors: u64,
 }
 
-/// No line that Redis answers our commands with is longer.
+/// Redis never answers our commands with a longer line.
 const LONGEST_LINE: usize = 4096;
 
 impl Replies {
@@ -23,7 +22,7 @@ impl Replies {
         self.ok + self.numbers + self.nil + self.errors
     }
 
-    /// Fails on what no Redis would say.
+    /// Reads more bytes. Fails on anything that a Redis would not send.
     pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<(), String> {
         while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
             let (line, rest) = bytes.split_at(end + 1);

@@ -1,27 +1,25 @@
-use super::commands::Commands;
-use super::lanes::{Lane, MARKER_ANSWERS, Marker};
+use super::lanes::MARKER_ANSWERS;
 use super::replies::Replies;
-use super::target::Target;
 use super::wire::Wire;
+use super::*;
 use futures_util::future::join_all;
+use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
-use tokio_util::sync::CancellationToken;
 
-/// One command for each of a great many keys, in batches on a few connections.
-/// What it holds of them at any time is two batches for each connection.
+/// A stream of one command for each of a great many keys, in batches on a few connections. At
+/// any time it holds two batches per connection in memory.
 pub(in crate::load) struct Stream<'a> {
     pub(in crate::load) target: &'a Target,
     pub(in crate::load) commands: &'a Commands,
-    /// Commands of one batch; the next one is sent when all are answered.
+    /// The number of commands in a batch; the next batch is sent when all are answered.
     pub(in crate::load) pipeline: u64,
     pub(in crate::load) connections: u32,
     pub(in crate::load) marker: Option<&'a Marker>,
 }
 
-/// What was answered so far.
+/// The answers so far.
 #[derive(Debug, Default)]
 pub(in crate::load) struct Done {
     made: AtomicU64,
@@ -34,18 +32,16 @@ impl Done {
         self.refused.fetch_add(replies.nil, Ordering::Relaxed);
     }
 
-    /// Keys that were written.
     pub(in crate::load) fn made(&self) -> u64 {
         self.made.load(Ordering::Relaxed)
     }
 
-    /// Keys that were there already.
     pub(in crate::load) fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
 }
 
-/// Why a stream ended before its end.
+/// The reason why a stream ended early.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(in crate::load) enum Stop {
     #[error("interrupted")]
@@ -58,7 +54,7 @@ pub(in crate::load) enum Stop {
     Lost(String),
 }
 
-/// Commands that are written and not sent yet.
+/// Commands that are written to the buffer and not sent yet.
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
@@ -67,8 +63,8 @@ struct Batch {
 }
 
 impl Stream<'_> {
-    /// Returns when every key of these lanes was answered for, or when one connection
-    /// had to stop; the others then end with the batch that they have sent.
+    /// Returns when every key of these lanes was answered, or when one connection had to stop;
+    /// the others then end after the batch that they have sent.
     pub(in crate::load) async fn run(
         &self,
         lanes: Vec<Lane>,
@@ -87,7 +83,7 @@ impl Stream<'_> {
         let ended = join_all(connections).await;
         let mut stops = ended.into_iter().filter_map(Result::err);
         let first = stops.next();
-        // Who was only told to stop is not the reason why.
+        // A connection that was only told to stop is not the cause.
         let reason = stops.find(|stop| !matches!(stop, Stop::Interrupted));
         match first {
             None => Ok(()),
@@ -104,7 +100,7 @@ impl Stream<'_> {
     ) -> Result<(), Stop> {
         let mut wire = self.target.wire().await?;
         let (mut sending, mut next) = (Batch::default(), Batch::default());
-        // Answered for, and not in the marker yet.
+        // Keys that were answered and are not in the marker yet.
         let mut answered: Option<(u64, u64)> = None;
         let mut lane = None;
         let mut is_more = self.prepare(&mut next, &mut lane, lanes);
@@ -116,7 +112,7 @@ impl Stream<'_> {
             std::mem::swap(&mut sending, &mut next);
             let marked = self.mark(answered.take(), &mut sending.bytes);
             wire.write(&sending.bytes).await?;
-            // Written while the server is busy with the batch before it.
+            // This is prepared while the server works on the previous batch.
             is_more = self.prepare(&mut next, &mut lane, lanes);
             let keys = sending.indexes.end - sending.indexes.start;
             let replies = wire.read(keys + marked).await?;
@@ -129,8 +125,8 @@ impl Stream<'_> {
         self.note(&mut wire, answered).await
     }
 
-    /// The next batch: of the lane that this connection is at, or of a new one. No two
-    /// connections share a lane, or the one would mark what the other has not made.
+    /// Prepares the next batch from the lane of this connection, or from a new one. Two
+    /// connections never share a lane, or one would mark keys that the other has not made.
     fn prepare(
         &self,
         batch: &mut Batch,
@@ -139,7 +135,7 @@ impl Stream<'_> {
     ) -> bool {
         let is_open = |lane: &Lane| !lane.indexes.is_empty();
         if !lane.as_ref().is_some_and(is_open) {
-            let mut lanes = lanes.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut lanes = lanes.lock();
             *lane = std::iter::from_fn(|| lanes.pop_front()).find(is_open);
         }
         let Some(lane) = lane else { return false };
@@ -163,8 +159,8 @@ impl Stream<'_> {
         MARKER_ANSWERS
     }
 
-    /// The last of a connection that ends in order. A server that is out of memory may
-    /// refuse it: then a batch is made once more, which changes nothing.
+    /// Sends the last marker of a connection that ends in order. A server that is out of memory
+    /// may refuse it; then a batch is made again later, which changes nothing.
     async fn note(&self, wire: &mut Wire, answered: Option<(u64, u64)>) -> Result<(), Stop> {
         let mut out = Vec::new();
         let answers = self.mark(answered, &mut out);

@@ -1,33 +1,30 @@
-use super::Stop;
 use super::commands::command;
 use super::wire::Wire;
-use crate::bounded::redis::{self as bounded, RedisConnection};
-use crate::dlock::LockProblem;
-use crate::dlock::servers::{redis_client, redis_connect_problem};
-use crate::load::LoadError;
+use super::*;
+use fencing_lock::LockProblem;
+use fencing_lock::servers::bounded_redis::RedisConnection;
+use fencing_lock::servers::{bounded_redis as bounded, redis_client, redis_connect_problem};
 use redis::{
-    AsyncConnectionConfig, Client, ConnectionAddr, ErrorKind, FromRedisValue, InfoDict, RedisError,
-    RedisResult, cmd,
+    AsyncConnectionConfig, Client, ConnectionAddr, ErrorKind, FromRedisValue, RedisError,
+    RedisResult,
 };
-use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A server that is busy with a great many keys may take its time, but not for ever.
+/// A server that is busy with a great many keys may be slow, but not forever.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// One Redis, as `host:port` or a URL.
+/// One Redis, given as `host:port` or a URL.
 pub(in crate::load) struct Target {
     client: Client,
     host: String,
     port: u16,
-    /// Its address without a password.
     pub(in crate::load) shown: String,
 }
 
 impl Target {
-    pub(in crate::load) fn parse(address: &str) -> Result<Target, LoadError> {
+    pub(in crate::load) fn parse(address: &str) -> LoadResult<Target> {
         let usage = |problem: LockProblem| LoadError::Usage(problem.to_string());
         let client = redis_client(address).map_err(usage)?;
         let shown = client.get_connection_info().addr().to_string();
@@ -44,9 +41,9 @@ impl Target {
         }
     }
 
-    /// A connection for questions, which has been answered once: whoever gets it has
-    /// a Redis that lets us in.
-    pub(in crate::load) async fn ask(&self) -> Result<RedisConnection, LoadError> {
+    /// Opens a connection for questions and waits for one answer, so the caller has a Redis
+    /// that lets us in.
+    pub(in crate::load) async fn ask(&self) -> LoadResult<RedisConnection> {
         let config = AsyncConnectionConfig::new().set_response_timeout(Some(ANSWER_TIMEOUT));
         let connecting = bounded::connect(&self.client, config, CONNECT_TIMEOUT);
         let mut connection = connecting.await.map_err(|error| self.failure(error))?;
@@ -77,7 +74,7 @@ impl Target {
         }
     }
 
-    /// A connection for bare commands, let in and at the right database.
+    /// Opens a connection for raw commands, logged in and with the right database.
     pub(super) async fn wire(&self) -> Result<Wire, Stop> {
         let lost = |error: std::io::Error| Stop::Lost(error.to_string());
         let connecting = TcpStream::connect((self.host.as_str(), self.port));
@@ -110,7 +107,7 @@ impl Target {
     }
 }
 
-/// A server that does not say it is none to measure: 0 would be a figure.
+/// Returns a field of INFO. A server without it cannot be measured: 0 would be a false figure.
 pub(in crate::load) fn said<T: FromRedisValue>(info: &InfoDict, name: &str) -> RedisResult<T> {
     let missing = || {
         let kind = ErrorKind::UnexpectedReturnType;

@@ -1,11 +1,11 @@
-use super::Stop;
 use super::replies::Replies;
-use std::time::Duration;
+use super::*;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Bare bytes to one Redis and counted answers back. Its buffer is all the memory it needs.
+/// A connection that sends raw bytes to one Redis and counts the answers. Its buffer is all the
+/// memory it needs.
 pub(super) struct Wire {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -23,7 +23,6 @@ impl Wire {
         }
     }
 
-    /// Sends commands and reads so many answers.
     pub(super) async fn send(&mut self, commands: &[u8], answers: u64) -> Result<Replies, Stop> {
         self.write(commands).await?;
         self.read(answers).await

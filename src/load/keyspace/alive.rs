@@ -1,10 +1,10 @@
 use std::time::Duration;
 
-/// How many keys were made when, and so how many of them are not over yet.
+/// How many keys were made when, and thus how many of them have not expired yet.
 #[derive(Clone, Debug)]
 pub(super) struct MadeOverTime {
     ttl_ms: u64,
-    /// At what millisecond how many had been made; both only grow.
+    /// The milliseconds, and how many keys had been made by then; both only grow.
     points: Vec<(u64, u64)>,
 }
 
@@ -18,7 +18,7 @@ impl MadeOverTime {
 
     pub(super) fn note(&mut self, at_ms: u64, made: u64) {
         match self.points.as_slice() {
-            // Of a time in which nothing was made, its two ends are enough.
+            // For a time in which nothing was made, its two ends are enough.
             [.., (_, one), (last, two)] if *one == made && *two == made && *last <= at_ms => {
                 self.points.pop();
             }
@@ -39,14 +39,14 @@ impl MadeOverTime {
         self.made_until(now_ms) - died
     }
 
-    /// When the last of them dies, of those that were made so far.
+    /// Returns when the last of the keys made so far expires.
     pub(super) fn last_death_ms(&self) -> Option<u64> {
         let total = self.total();
         let last = self.points.iter().find(|(_, made)| *made == total);
         last.map(|(at_ms, _)| at_ms.saturating_add(self.ttl_ms))
     }
 
-    /// Between two notes, as many were made in each millisecond.
+    /// Assumes a constant rate between two notes.
     fn made_until(&self, at_ms: u64) -> u64 {
         let after = self.points.partition_point(|(at, _)| *at <= at_ms);
         let before = after.checked_sub(1).map(|index| self.points[index]);
@@ -104,9 +104,10 @@ mod tests {
     #[test]
     fn nothing_made_is_nothing_alive() {
         let made = made(&[]);
+        let expected = (0, 0, None);
         assert_eq!(
             (made.total(), made.alive(7), made.last_death_ms()),
-            (0, 0, None)
+            expected
         );
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 const NAME: &str = "active-expire-effort";
 
-/// How hard a Redis looks for dead keys by itself, changed until it is put back.
+/// How hard a Redis searches for expired keys by itself; changed until it is put back.
 pub(super) struct Effort {
     before: Option<String>,
 }
@@ -30,7 +30,7 @@ impl Effort {
     }
 }
 
-/// As the server has it now; servers that let nobody ask have it unknown.
+/// Returns the server's current value; `None` if the server does not report it.
 pub(super) async fn read(asking: &mut MultiplexedConnection) -> RedisResult<Option<String>> {
     let mut asked = cmd("CONFIG");
     asked.arg("GET").arg(NAME);

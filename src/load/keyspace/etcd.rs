@@ -1,22 +1,25 @@
 use super::etcd_growth::{Facts, extrapolation, figures};
 use super::etcd_servers::{Leases, Servers, Stop};
-use super::sample_every;
-use crate::load::{LoadError, Names};
-use crate::model::{EtcdGrowth, EtcdSample, KeyspacePlan, KeyspaceRecord, format_count};
+use super::{sample_every, ticks};
+use crate::load::KeyspacePlan;
+use crate::load::{LoadError, LoadResult, Names};
+use crate::model::{EtcdGrowth, EtcdSample, KeyspaceRecord, format_count};
 use crate::progress::Task;
 use futures_util::future::join_all;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Enough to keep a cluster busy: its log is written in batches.
+/// The number of concurrent requests. It is enough to keep a cluster busy, because etcd writes
+/// its log in batches.
 const AT_ONCE: usize = 64;
-/// etcd ends at most a thousand leases a second by itself; a busy one may be slower.
+/// The rate at which leases are expected to end, to limit the watch. etcd ends at most a
+/// thousand per second by itself, and a busy one may be slower.
 const ENDED_PER_S: u64 = 100;
 const LONGEST_REST: Duration = Duration::from_secs(60);
 
-/// Leases with a key each, and what they, their end, compaction and defragmentation do to the
+/// Measures what leases with one key each, their end, compaction and defragmentation do to the
 /// database.
 pub(super) async fn experiment(
     plan: &KeyspacePlan,
@@ -25,7 +28,7 @@ pub(super) async fn experiment(
     task: &dyn Task,
     interrupt: &CancellationToken,
     on_sample: &mut (dyn FnMut(&KeyspaceRecord) + Send),
-) -> Result<(), LoadError> {
+) -> LoadResult {
     let servers = Servers::connect(servers, names).await?;
     let full = servers.full_members().await;
     if !full.is_ok_and(|members| members.is_empty()) {
@@ -46,7 +49,7 @@ pub(super) async fn experiment(
     let ended = experiment.run(interrupt).await;
     let was_full = matches!(ended, Err(Stop::Full(_)));
     let revoked = experiment.revoke(ended.is_ok()).await;
-    // A full store lets nobody write until room was made in it, and it is full of ours.
+    // A full store accepts no writes until there is room, and our keys fill it.
     let freed = match ended.is_ok() || was_full {
         true => experiment.give_back(was_full).await,
         false => Ok(()),
@@ -77,7 +80,7 @@ impl Experiment<'_> {
         self.watch(interrupt).await
     }
 
-    /// Leases and their keys, many at once, with looks at the server meanwhile.
+    /// Grants leases and their keys, many at once, and takes samples meanwhile.
     async fn grant(&mut self, interrupt: &CancellationToken) -> Result<(), Stop> {
         let (servers, plan) = (self.servers, self.plan);
         let (over, stop) = (CancellationToken::new(), interrupt.child_token());
@@ -103,8 +106,7 @@ impl Experiment<'_> {
             first_reason(ended)
         };
         let watching = async {
-            let mut ticks = interval(sample_every(plan));
-            ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+            let mut ticks = ticks(sample_every(plan));
             loop {
                 let is_over = tokio::select! {
                     () = over.cancelled() => true,
@@ -129,13 +131,12 @@ impl Experiment<'_> {
         first_reason([granted, watched])
     }
 
-    /// Until all have run out, or for as long as the plan says.
+    /// Watches until all leases have expired, or for as long as the plan says.
     async fn watch(&mut self, interrupt: &CancellationToken) -> Result<(), Stop> {
         let rest = Duration::from_secs(self.plan.keys / ENDED_PER_S) + LONGEST_REST;
         let limit = self.plan.watch.unwrap_or(self.plan.ttl + rest);
         let end = Instant::now() + limit;
-        let mut ticks = interval(sample_every(self.plan));
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = ticks(sample_every(self.plan));
         loop {
             tokio::select! {
                 () = interrupt.cancelled() => return Err(Stop::Interrupted),
@@ -153,8 +154,8 @@ impl Experiment<'_> {
         }
     }
 
-    /// What has not run out by itself. Where all went well, a lease without its key is
-    /// over; elsewhere there may be leases that never had one.
+    /// Revokes the leases that have not expired by themselves. If all went well, a lease
+    /// without its key has ended; otherwise there may be leases that never had a key.
     async fn revoke(&mut self, went_well: bool) -> Result<(), Stop> {
         let ids = self.leases.ids();
         if ids.is_empty() || went_well && self.servers.count().await?.0 == 0 {
@@ -189,7 +190,7 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// Looks at the server, tells the record, and answers how many keys there are.
+    /// Takes a sample, reports the record, and returns how many keys there are.
     async fn sample(&mut self, phase: &str) -> Result<u64, Stop> {
         let (keys, _) = self.servers.count().await?;
         let status = self.servers.status().await?;
@@ -209,7 +210,7 @@ impl Experiment<'_> {
             db_size_in_use: status.db_size_in_use,
             resident_memory: self.servers.resident_memory().await,
         };
-        // Later on, the first of them run out, and their end grows the database as well.
+        // After that, the first leases expire, and their end grows the database as well.
         if phase == "granting" && Duration::from_millis(at_ms) < self.plan.ttl {
             self.facts.growth.push((granted, sample.clone()));
         }
@@ -233,7 +234,7 @@ impl Experiment<'_> {
     }
 }
 
-/// Who was only told to stop is not the reason why.
+/// Returns the first stop, but prefers a real reason over "interrupted".
 fn first_reason(ended: impl IntoIterator<Item = Result<(), Stop>>) -> Result<(), Stop> {
     let stops = ended.into_iter().filter_map(Result::err);
     let reason = stops.reduce(|one, other| match one {

@@ -1,17 +1,19 @@
-use super::least_squares::{Line, least_squares};
+use super::least_squares::{FittedLine, least_squares};
+use super::per_s;
 use crate::model::{EtcdSample, format_count};
 use std::collections::BTreeMap;
 
-/// What the samples do not say, and figures need.
+/// Facts that the figures need and the samples do not contain.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
     pub(super) granted: u64,
     pub(super) granted_in_ms: u64,
-    /// How many had been granted at the sample before, and when that was.
+    /// How many had been granted at the previous sample, and when that was.
     pub(super) last_seen: (u64, u64),
-    /// While leases were granted and none had run out: how many there had been by then.
+    /// The samples while leases were granted and none had expired, each with the number granted
+    /// by then.
     pub(super) growth: Vec<(u64, EtcdSample)>,
-    /// How many were revoked in how many milliseconds.
+    /// How many were revoked, and in how many milliseconds.
     pub(super) revoked: Option<(u64, u64)>,
 }
 
@@ -20,20 +22,20 @@ impl Facts {
         per_s(self.granted, self.granted_in_ms)
     }
 
-    /// What grows by how much with each lease and its key.
-    fn law(&self, value: fn(&EtcdSample) -> f64) -> Option<Line> {
+    /// Fits how much a value grows with each lease and its key.
+    fn law(&self, value: fn(&EtcdSample) -> f64) -> Option<FittedLine> {
         let point = |(granted, sample): &(u64, EtcdSample)| (*granted as f64, value(sample));
         let points: Vec<(f64, f64)> = self.growth.iter().map(point).collect();
         least_squares(&points)
     }
 }
 
-/// The file grows in steps; what is in use of it grows with each key.
+/// Returns the bytes in use, because those grow with each key. The file grows in steps.
 fn in_use(sample: &EtcdSample) -> f64 {
     sample.db_size_in_use as f64
 }
 
-/// Single figures, with their unit at the end of the name.
+/// Returns single figures, with their unit at the end of the name.
 pub(super) fn figures(facts: &Facts, samples: &[EtcdSample]) -> BTreeMap<String, f64> {
     let mut figures = BTreeMap::new();
     let mut put = |name: &str, figure: Option<f64>| {
@@ -88,7 +90,7 @@ pub(super) fn figures(facts: &Facts, samples: &[EtcdSample]) -> BTreeMap<String,
     figures
 }
 
-/// From the first to the last sample of those in which keys ran out.
+/// Returns the rate from the first to the last sample in which keys expired.
 fn expired_per_s(samples: &[EtcdSample]) -> Option<f64> {
     let expiring: Vec<&EtcdSample> = samples.iter().filter(|s| s.phase == "expiring").collect();
     let fewer = || {
@@ -104,7 +106,7 @@ const TEN_MILLION: f64 = 10_000_000.0;
 const DEFAULT_QUOTA_BYTES: f64 = 2.0 * GIB;
 const GIB: f64 = (1u64 << 30) as f64;
 
-/// The law of growth, and what follows for ten million if it holds that far.
+/// Describes the law of growth, and what follows for ten million if it holds that far.
 pub(super) fn extrapolation(facts: &Facts) -> String {
     let law = facts.law(in_use).filter(|law| law.slope > 0.0);
     let Some(law) = law else {
@@ -126,10 +128,6 @@ pub(super) fn extrapolation(facts: &Facts) -> String {
         TEN_MILLION / per_s.max(0.001) / 60.0,
         format_count(within_quota as u64),
     )
-}
-
-fn per_s(count: u64, ms: u64) -> f64 {
-    count as f64 * 1000.0 / ms.max(1) as f64
 }
 
 #[cfg(test)]

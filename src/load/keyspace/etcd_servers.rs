@@ -1,35 +1,33 @@
-use crate::bounded;
-use crate::dlock::servers::{check_etcd_address, etcd_line_prefix};
-use crate::load::{LoadError, Names};
+use crate::load::{LoadError, LoadResult, Names};
 use etcd_client::{
     AlarmAction, AlarmMember, AlarmOptions, AlarmType, Client, CompactionOptions, ConnectOptions,
     Error, GetOptions, LeaseGrantOptions, PutOptions, ResponseHeader,
 };
+use fencing_lock::servers::{check_etcd_address, etcd_line_prefix};
+use parking_lot::Mutex;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::timeout;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
-/// Compacting and defragmenting rewrite a database, and nobody is answered meanwhile.
+/// Compaction and defragmentation rewrite a database, and etcd answers nobody meanwhile.
 const REWRITE_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// What etcd says about itself is a few hundred kilobytes.
+/// etcd's page of metrics has a few hundred kilobytes.
 const MAX_PAGE_BYTES: usize = 16 * 1024 * 1024;
 
-/// The members of an etcd cluster. All that is counted and written goes
-/// through the first of them.
+/// The members of an etcd cluster. All counts and writes go through the first one.
 pub(super) struct Servers {
     members: Vec<Client>,
     metrics: (reqwest::Client, String),
     names: Names,
-    /// What all our keys begin with, and nobody else's.
+    /// The common prefix of all our keys, which no other keys have.
     prefix: String,
 }
 
-/// Why it ended before its end.
+/// The reason why the experiment ended early.
 #[derive(Clone, Debug, thiserror::Error)]
 pub(super) enum Stop {
     #[error("interrupted")]
@@ -40,7 +38,7 @@ pub(super) enum Stop {
     Failed(String),
 }
 
-/// All that were asked for, and how many of them were granted.
+/// All leases that were requested, and how many of them were granted.
 #[derive(Debug, Default)]
 pub(super) struct Leases {
     ids: Mutex<Vec<i64>>,
@@ -53,21 +51,16 @@ impl Leases {
     }
 
     pub(super) fn ids(&self) -> Vec<i64> {
-        self.asked_for().clone()
+        self.ids.lock().clone()
     }
 
     fn choose(&self) -> i64 {
         let id = fastrand::i64(1..=i64::MAX);
-        self.asked_for().push(id);
+        self.ids.lock().push(id);
         id
-    }
-
-    fn asked_for(&self) -> MutexGuard<'_, Vec<i64>> {
-        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The first member at one moment.
 pub(super) struct Status {
     pub(super) revision: i64,
     pub(super) db_size: i64,
@@ -75,7 +68,7 @@ pub(super) struct Status {
 }
 
 impl Servers {
-    pub(super) async fn connect(servers: &[String], names: Names) -> Result<Servers, LoadError> {
+    pub(super) async fn connect(servers: &[String], names: Names) -> LoadResult<Servers> {
         let mut members = Vec::new();
         for server in servers {
             check_etcd_address(server).map_err(|problem| LoadError::Usage(problem.to_string()))?;
@@ -91,7 +84,7 @@ impl Servers {
             members.push(client);
         }
         let address = servers[0].strip_prefix("http://").unwrap_or(&servers[0]);
-        // A proxy of the environment is for other places.
+        // A proxy of the environment is meant for other hosts.
         let http = reqwest::Client::builder().no_proxy().build();
         let http = http.map_err(|error| LoadError::Unreachable {
             what: format!("http://{address}/metrics"),
@@ -106,10 +99,10 @@ impl Servers {
         })
     }
 
-    /// A lease and its key, as a lock has them.
+    /// Makes a lease and its key, as a lock has them.
     ///
-    /// The lease's id is our own choice and noted before it is asked for: a full
-    /// etcd says no and grants it all the same, and it has to be removed.
+    /// We choose the id of the lease and note it before the request: a full etcd refuses the
+    /// lease and grants it anyway, and it has to be removed.
     pub(super) async fn grant(
         &self,
         ttl: Duration,
@@ -127,7 +120,7 @@ impl Servers {
         let options = PutOptions::new().with_lease(lease);
         let put = within(REQUEST_TIMEOUT, client.put(key, owner, Some(options))).await;
         match put {
-            // A lease that ran out before its key was there took nothing along.
+            // The lease expired before its key existed, so it removed nothing.
             Err(Stop::Failed(text)) if is_gone(&text) => Ok(()),
             put => put.map(|_| ()),
         }
@@ -141,7 +134,7 @@ impl Servers {
         }
     }
 
-    /// How many of our keys there are, and at which revision.
+    /// Returns how many of our keys there are, and at which revision.
     pub(super) async fn count(&self) -> Result<(u64, i64), Stop> {
         let mut client = self.first();
         let options = GetOptions::new().with_prefix().with_count_only();
@@ -161,12 +154,12 @@ impl Servers {
         })
     }
 
-    /// 0 where the server does not say.
+    /// Returns the resident memory; 0 if the server does not report it.
     pub(super) async fn resident_memory(&self) -> u64 {
         let (client, url) = &self.metrics;
         let page = async {
             let answer = client.get(url).send().await.map_err(io::Error::other)?;
-            bounded::body(answer, MAX_PAGE_BYTES).await
+            bounded_io::body(answer, MAX_PAGE_BYTES).await
         };
         match timeout(CONNECT_TIMEOUT, page).await {
             Ok(Ok(page)) => resident_memory_in(&String::from_utf8_lossy(&page)),
@@ -174,7 +167,7 @@ impl Servers {
         }
     }
 
-    /// Forgets what was before this revision, everybody's.
+    /// Discards the history before this revision, including that of other users.
     pub(super) async fn compact(&self, revision: i64) -> Result<(), Stop> {
         let mut client = self.first();
         let options = CompactionOptions::new().with_physical();
@@ -201,7 +194,8 @@ impl Servers {
         Ok(())
     }
 
-    /// Those that have said that their quota is reached. Nobody may write while there is one.
+    /// Returns the members that report a reached quota. The cluster accepts no writes while
+    /// there is one.
     pub(super) async fn full_members(&self) -> Result<Vec<u64>, Stop> {
         let mut client = self.first();
         let asked = client.alarm(AlarmAction::Get, AlarmType::Nospace, None);
@@ -248,7 +242,7 @@ fn resident_memory_in(page: &str) -> u64 {
     let number = page
         .lines()
         .find_map(|line| line.strip_prefix("process_resident_memory_bytes "));
-    // Written as 2.1e+07.
+    // etcd writes it as 2.1e+07.
     let bytes: Option<f64> = number.and_then(|number| number.trim().parse().ok());
     bytes.unwrap_or_default() as u64
 }

@@ -1,15 +1,14 @@
-/// A straight line through points.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Line {
+pub(super) struct FittedLine {
     pub(super) slope: f64,
     pub(super) at_zero: f64,
-    /// Of how the points scatter, the share that the line explains.
+    /// The share of the variance that the line explains.
     pub(super) r_squared: f64,
 }
 
-/// The line from which the points are the least away; none where they do not
-/// differ in x.
-pub(super) fn least_squares(points: &[(f64, f64)]) -> Option<Line> {
+/// Returns the line with the least squared distances to the points; `None` if they all have the
+/// same x.
+pub(super) fn least_squares(points: &[(f64, f64)]) -> Option<FittedLine> {
     let count = points.len() as f64;
     let mean_x = points.iter().map(|(x, _)| x).sum::<f64>() / count;
     let mean_y = points.iter().map(|(_, y)| y).sum::<f64>() / count;
@@ -22,12 +21,12 @@ pub(super) fn least_squares(points: &[(f64, f64)]) -> Option<Line> {
         about(|x, y| x * y),
         about(|_, y| y * y),
     );
-    // A NaN of no points is not above zero either.
+    // For no points, this is NaN.
     if xx.is_nan() || xx <= 0.0 {
         return None;
     }
     let slope = xy / xx;
-    Some(Line {
+    Some(FittedLine {
         slope,
         at_zero: mean_y - slope * mean_x,
         r_squared: if yy > 0.0 { slope * xy / yy } else { 1.0 },

@@ -1,30 +1,31 @@
 use super::alive::MadeOverTime;
 use super::effort::{self, Effort};
 use super::redis_figures::{Facts, figures};
-use super::redis_info::{Seen, look};
-use super::sample_every;
+use super::redis_info::{RedisInfo, look};
 use super::scan::Scan;
-use crate::bounded::redis::RedisConnection;
+use super::{sample_every, ticks};
+use crate::load::KeyspacePlan;
 use crate::load::generate::{Commands, Done, Each, Stop, Stream, Target, lanes};
-use crate::load::{LoadError, Names};
-use crate::model::{KeyspacePlan, KeyspaceRecord, KeyspaceSample, RedisKeyspace, format_count};
+use crate::load::{LoadError, LoadResult, Names};
+use crate::model::{KeyspaceRecord, KeyspaceSample, RedisKeyspace, format_count};
 use crate::progress::Task;
+use fencing_lock::servers::bounded_redis::RedisConnection;
 use redis::RedisError;
 use std::time::Duration;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// Enough to keep one Redis busy.
+/// Enough commands per batch to keep one Redis busy.
 const PIPELINE: u64 = 100;
 const CONNECTIONS: u32 = 2;
-/// How often it is noted how many keys there are: what is alive follows from it.
+/// How often the number of keys is noted. The number of live keys follows from it.
 const NOTED_EVERY: Duration = Duration::from_millis(50);
-/// Dead keys among many that live can stay for very long.
+/// The longest watch. Expired keys among many live ones can stay for very long.
 const LONGEST_WATCH: Duration = Duration::from_secs(600);
 
-/// Counters first, where there are any, then the locks, and then what becomes of them. Nobody
-/// touches the keys meanwhile, so what runs out is found by the server's own
-/// cycle, except by the scan, which counts what it finds.
+/// Makes the counters, if there are any, then the locks, and watches what happens to them.
+/// Nobody touches the keys meanwhile, so the server's own cycle finds the expired ones, except
+/// those that the scan finds and counts.
 pub(super) async fn experiment(
     plan: &KeyspacePlan,
     address: &str,
@@ -32,7 +33,7 @@ pub(super) async fn experiment(
     task: &dyn Task,
     interrupt: &CancellationToken,
     on_sample: &mut (dyn FnMut(&KeyspaceRecord) + Send),
-) -> Result<(), LoadError> {
+) -> LoadResult {
     let target = Target::parse(address)?;
     let mut asking = target.ask().await?;
     let failed = |error| target.failure(error);
@@ -69,7 +70,8 @@ pub(super) async fn experiment(
         asking,
     };
     let ended = experiment.run(interrupt).await;
-    // First, because it takes no time: removing may, and whoever waits may lose patience.
+    // This comes first because it takes no time. Removing keys may be slow, and the user may
+    // lose patience.
     let put_back = effort.put_back(&mut experiment.asking).await;
     let removed = experiment.remove().await;
     ended?;
@@ -84,18 +86,17 @@ struct Experiment<'a> {
     names: Names,
     task: &'a dyn Task,
     on_sample: &'a mut (dyn FnMut(&KeyspaceRecord) + Send),
-    /// When the first key was made.
     started: Instant,
     locks: MadeOverTime,
     counters: MadeOverTime,
     facts: Facts,
-    /// Reclaimed because somebody came across them.
+    /// Keys that were reclaimed because a command met them.
     lazily: u64,
     samples: Vec<KeyspaceSample>,
 }
 
 impl Experiment<'_> {
-    async fn run(&mut self, interrupt: &CancellationToken) -> Result<(), LoadError> {
+    async fn run(&mut self, interrupt: &CancellationToken) -> LoadResult {
         if let Some(idle) = self.plan.counters {
             self.fill(Each::Counter { idle }, interrupt).await?;
             self.facts.counters = Some((self.counters.total(), self.facts.now));
@@ -106,8 +107,7 @@ impl Experiment<'_> {
         self.watch(interrupt).await
     }
 
-    /// Makes keys and looks at the server meanwhile.
-    async fn fill(&mut self, each: Each, interrupt: &CancellationToken) -> Result<(), LoadError> {
+    async fn fill(&mut self, each: Each, interrupt: &CancellationToken) -> LoadResult {
         let commands = Commands::new(self.names.clone(), each);
         let stream = stream(self.target, &commands);
         let done = Done::default();
@@ -134,9 +134,8 @@ impl Experiment<'_> {
         over: &CancellationToken,
         each: Each,
         done: &Done,
-    ) -> Result<(), LoadError> {
-        let mut ticks = interval(NOTED_EVERY);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    ) -> LoadResult {
+        let mut ticks = ticks(NOTED_EVERY);
         let mut next_sample = Instant::now();
         let from_ms = self.now_ms();
         loop {
@@ -171,15 +170,14 @@ impl Experiment<'_> {
         }
     }
 
-    /// Until nothing dead is left, or for as long as the plan says.
-    async fn watch(&mut self, interrupt: &CancellationToken) -> Result<(), LoadError> {
+    /// Watches until no expired key is left, or for as long as the plan says.
+    async fn watch(&mut self, interrupt: &CancellationToken) -> LoadResult {
         let death_ms = self.facts.last_death_ms.unwrap_or_default();
         let end_ms = match self.plan.watch {
             Some(watch) => self.now_ms() + watch.as_millis() as u64,
             None => death_ms + LONGEST_WATCH.as_millis() as u64,
         };
-        let mut ticks = interval(sample_every(self.plan));
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut ticks = ticks(sample_every(self.plan));
         loop {
             tokio::select! {
                 () = interrupt.cancelled() => return Err(self.cut(&Stop::Interrupted)),
@@ -193,11 +191,12 @@ impl Experiment<'_> {
                 alive if alive == self.locks.total() => "alive",
                 _ => "expiring",
             };
-            let dead = self.sample(phase).await?;
+            let mut dead = self.sample(phase).await?;
             let detail = format!("{phase}: {} dead and still there", format_count(dead));
             self.task.detail(&detail);
             if alive == 0 && self.plan.scan && self.facts.scan.is_none() {
                 self.scan(interrupt).await?;
+                dead = self.sample("scanned").await?;
             }
             let is_over = self.plan.watch.is_none() && alive == 0 && dead == 0;
             if is_over || now_ms >= end_ms {
@@ -206,7 +205,7 @@ impl Experiment<'_> {
         }
     }
 
-    async fn scan(&mut self, interrupt: &CancellationToken) -> Result<(), LoadError> {
+    async fn scan(&mut self, interrupt: &CancellationToken) -> LoadResult {
         let (from, earlier) = (Instant::now(), self.lazily);
         let mut scan = Scan::default();
         let mut next_sample = from + sample_every(self.plan);
@@ -227,10 +226,10 @@ impl Experiment<'_> {
         Ok(())
     }
 
-    /// Looks at the server, tells the record, and answers how many are dead and still there.
-    async fn sample(&mut self, phase: &str) -> Result<u64, LoadError> {
+    /// Takes a sample, reports the record, and returns how many keys have expired and still exist.
+    async fn sample(&mut self, phase: &str) -> LoadResult<u64> {
         let seen = look(&mut self.asking).await;
-        let seen: Seen = seen.map_err(|error| self.lost(error))?;
+        let seen: RedisInfo = seen.map_err(|error| self.lost(error))?;
         let at_ms = self.now_ms();
         self.facts.now = seen;
         let before = &self.facts.before;
@@ -262,8 +261,9 @@ impl Experiment<'_> {
         Ok(dead)
     }
 
-    /// By their names, and nothing else. What has run out and was reclaimed needs no removal.
-    async fn remove(&mut self) -> Result<(), LoadError> {
+    /// Removes our keys by their names, and nothing else. Keys that were already reclaimed need
+    /// no removal.
+    async fn remove(&mut self) -> LoadResult {
         let made = self.locks.total() + self.counters.total();
         let is_gone = self.samples.last().is_some_and(|last| {
             last.present == 0 && self.locks.alive(last.at_ms) == 0 && self.counters.total() == 0
@@ -299,7 +299,8 @@ impl Experiment<'_> {
     }
 }
 
-/// Nothing is resumed here: what is cut short is removed.
+/// Makes a stream without a marker: nothing is resumed here, because an experiment that is cut
+/// short removes its keys.
 fn stream<'a>(target: &'a Target, commands: &'a Commands) -> Stream<'a> {
     Stream {
         target,

@@ -1,31 +1,31 @@
-use super::redis_info::Seen;
+use super::per_s;
+use super::redis_info::RedisInfo;
 use crate::model::KeyspaceSample;
 use std::collections::BTreeMap;
 
-/// What the samples do not say, and figures need.
+/// Facts that the figures need and the samples do not contain.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Facts {
-    /// Before anything was made.
-    pub(super) before: Seen,
-    /// Counters that were made, and the server after that.
-    pub(super) counters: Option<(u64, Seen)>,
+    pub(super) before: RedisInfo,
+    /// The number of counters that were made, and the server's state after that.
+    pub(super) counters: Option<(u64, RedisInfo)>,
     pub(super) made: u64,
     pub(super) refused: u64,
     pub(super) made_in_ms: u64,
-    /// When the last lock dies, once all are made.
+    /// When the last lock expires, once all are made.
     pub(super) last_death_ms: Option<u64>,
-    pub(super) now: Seen,
+    pub(super) now: RedisInfo,
     pub(super) effort: Option<u32>,
-    /// How long a scan took and how many dead and living keys it met.
+    /// How long a scan took, and how many expired and live keys it met.
     pub(super) scan: Option<(u64, u64, u64)>,
 }
 
-/// So little of the dead is nothing any more.
+/// Below this share, expired keys count as gone.
 const HARDLY_ANY: f64 = 0.01;
-/// Memory does not come back to the byte: tables shrink step by step.
+/// The share of memory that may remain: tables shrink step by step, so it never returns completely.
 const MEMORY_BACK: f64 = 0.1;
 
-/// Single figures, with their unit at the end of the name.
+/// Returns single figures, with their unit at the end of the name.
 pub(super) fn figures(facts: &Facts, samples: &[KeyspaceSample]) -> BTreeMap<String, f64> {
     let mut figures = BTreeMap::new();
     let mut put = |name: &str, figure: f64| {
@@ -69,7 +69,7 @@ pub(super) fn figures(facts: &Facts, samples: &[KeyspaceSample]) -> BTreeMap<Str
         put("expired_per_s_max", max);
         put("expired_per_s_mean", mean);
     }
-    // Without those that only a scan met.
+    // These leave out the keys that only a scan met.
     if let Some((max, mean)) = expired_per_s(samples, |sample| sample.expired_active) {
         put("expired_active_per_s_max", max);
         put("expired_active_per_s_mean", mean);
@@ -106,9 +106,9 @@ pub(super) fn figures(facts: &Facts, samples: &[KeyspaceSample]) -> BTreeMap<Str
     figures
 }
 
-/// At the moment with the most locks: an empty table costs as well, and should not
-/// be laid on few keys.
-fn bytes_per_key(without: &Seen, counters: u64, samples: &[KeyspaceSample]) -> Option<f64> {
+/// Returns the bytes per lock at the moment with the most locks: an empty table costs memory
+/// too, which should not be divided among few keys.
+fn bytes_per_key(without: &RedisInfo, counters: u64, samples: &[KeyspaceSample]) -> Option<f64> {
     let most = samples.iter().max_by_key(|sample| sample.present)?;
     let locks = most
         .present
@@ -122,7 +122,8 @@ fn dead_of(sample: &KeyspaceSample) -> u64 {
     sample.present.saturating_sub(sample.alive)
 }
 
-/// The most between two samples, and the mean from the first to the last that ran out.
+/// Returns the highest rate between two samples, and the mean rate from the first to the last
+/// sample in which keys expired.
 fn expired_per_s(
     samples: &[KeyspaceSample],
     expired: fn(&KeyspaceSample) -> u64,
@@ -142,10 +143,6 @@ fn expired_per_s(
     Some((max, rate(first, last)))
 }
 
-fn per_s(count: u64, ms: u64) -> f64 {
-    count as f64 * 1000.0 / ms.max(1) as f64
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,9 +160,9 @@ mod tests {
 
     #[test]
     fn figures_follow_from_the_samples() {
-        let before = Seen {
+        let before = RedisInfo {
             used_memory: 1_000,
-            ..Seen::default()
+            ..RedisInfo::default()
         };
         let facts = Facts {
             before,
@@ -234,9 +231,9 @@ mod tests {
 
     #[test]
     fn counters_are_not_laid_on_the_locks() {
-        let with_counters = Seen {
+        let with_counters = RedisInfo {
             used_memory: 5_000,
-            ..Seen::default()
+            ..RedisInfo::default()
         };
         let facts = Facts {
             counters: Some((100, with_counters)),

@@ -2,19 +2,17 @@ use super::redis_info::expired;
 use redis::aio::MultiplexedConnection;
 use redis::{InfoDict, RedisResult, pipe};
 
-/// A walk over all keys, which reclaims the dead ones that it meets.
+/// A walk over all keys, which reclaims the expired ones that it meets.
 ///
-/// Redis counts all that ran out in one number, whoever found it. The server's own
-/// cycle runs between commands, though, and never within a transaction: what the
-/// number grows by between two readings in one transaction with a SCAN was
-/// reclaimed by that SCAN.
+/// Redis counts all expired keys in one number, however they were found. But the server's own
+/// cycle runs between commands and never within a transaction. So if the number grows between
+/// two readings in one transaction with a SCAN, that SCAN reclaimed the keys.
 #[derive(Debug, Default)]
 pub(super) struct Scan {
     cursor: u64,
     pub(super) is_over: bool,
-    /// Keys that it found dead and reclaimed.
+    /// Keys that it found expired and reclaimed.
     pub(super) reclaimed: u64,
-    /// Keys that it found alive.
     pub(super) found: u64,
 }
 

@@ -1,12 +1,8 @@
 //! A difference for a person at a terminal.
 
-use super::{Change, Difference, Measured, Standing, Verdict};
-use crate::report::grid::{Grid, wrapped};
-use crate::report::look::{Color, Look};
-use crate::report::shown;
-use serde_json::Value;
+use super::*;
 
-/// A run by what it is called here, and what is asked of it.
+/// The name of a run in this text, and a value to read from it.
 type OfRun<T, A> = (&'static str, fn(&T) -> A);
 
 pub fn screen(difference: &Difference, look: &Look) -> String {
@@ -32,22 +28,15 @@ pub fn screen(difference: &Difference, look: &Look) -> String {
 }
 
 fn unfinished(difference: &Difference, width: usize) -> String {
-    let mut text = String::new();
-    let runs: [OfRun<Verdict, Standing>; 2] = [
-        ("old", |verdict| verdict.old),
-        ("new", |verdict| verdict.new),
-    ];
-    for (run, standing) in runs {
+    let runs: [OfRun<Verdict, CaseStatus>; 2] = [("old", |one| one.old), ("new", |one| one.new)];
+    let lines = runs.into_iter().filter_map(|(run, standing)| {
         let cases = difference.verdicts.iter();
-        let cases = cases.filter(|verdict| standing(verdict) == Standing::Unfinished);
-        let cases: Vec<&str> = cases.map(|verdict| verdict.case.as_str()).collect();
-        if !cases.is_empty() {
-            let cases = cases.join(", ");
-            let line = format!("the {run} run ended before it had judged {cases}");
-            text += &wrapped(&line, "", width);
-        }
-    }
-    text
+        let cases = cases.filter(|verdict| standing(verdict) == CaseStatus::Unfinished);
+        let cases = joined(cases.map(|verdict| &verdict.case), ", ");
+        let words = format!("the {run} run ended before it had judged {cases}");
+        (!cases.is_empty()).then(|| wrapped(&words, "", width))
+    });
+    lines.collect()
 }
 
 fn changes(title: &str, changes: &[Change], width: usize) -> String {
@@ -67,9 +56,8 @@ fn changes(title: &str, changes: &[Change], width: usize) -> String {
 
 pub fn words(value: &Option<Value>) -> String {
     match value {
-        None => "none".to_owned(),
-        Some(Value::String(text)) if text.is_empty() => "none".to_owned(),
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) if !text.is_empty() => text.clone(),
+        None | Some(Value::String(_)) => "none".to_owned(),
         Some(value) => value.to_string(),
     }
 }
@@ -95,7 +83,7 @@ fn measurements(difference: &Difference, look: &Look) -> String {
     text
 }
 
-/// How many were compared, and how many of them count.
+/// Returns how many measurements were compared, and how many of them are beyond the noise.
 pub fn measured_words(difference: &Difference) -> String {
     let all = difference.measurements.iter();
     let both = all.filter(|one| one.old.is_some() && one.new.is_some());
@@ -106,7 +94,8 @@ pub fn measured_words(difference: &Difference) -> String {
     )
 }
 
-/// What cannot be compared, in a line for each run and not in one for each number.
+/// Returns one line per run about the measurements that only it has, instead of one line per
+/// number.
 pub fn in_one_run_only(difference: &Difference) -> Vec<String> {
     let runs: [OfRun<Measured, bool>; 2] = [
         ("old", |one| one.new.is_none()),
@@ -124,7 +113,7 @@ pub fn in_one_run_only(difference: &Difference) -> Vec<String> {
     lines.collect()
 }
 
-/// Beyond the noise, or all.
+/// Returns the measurements beyond the noise, or all.
 pub fn measured_to_show(difference: &Difference, all: bool) -> impl Iterator<Item = &Measured> {
     let measurements = difference.measurements.iter();
     measurements.filter(move |measured| all || measured.beyond)

@@ -1,10 +1,8 @@
 //! A difference for the page of a CI job.
 
 use super::human::{in_one_run_only, measured_to_show, measured_words, words};
-use super::{Change, Difference};
+use super::*;
 use crate::report::markup::{cell, escaped};
-use crate::report::shown;
-use std::fmt::Write;
 
 pub fn page(difference: &Difference, all: bool) -> String {
     let changed = match difference.verdict_changed {
@@ -47,7 +45,7 @@ pub fn page(difference: &Difference, all: bool) -> String {
     text
 }
 
-/// One that is there for whoever wants to see it: a line, and the rest behind it.
+/// Returns a difference in a folded block: one line, and the details behind it.
 pub fn folded(difference: &Difference) -> String {
     let title = format!("{}: {}", difference.scenario, difference.headline());
     let (title, page) = (escaped(&shown::line(&title)), page(difference, false));

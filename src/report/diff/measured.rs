@@ -1,20 +1,16 @@
-//! Measurements of two runs side by side. A machine's noise is no change: what is
-//! marked is apart by more than a ratio, by more than its unit's floor, and rests on
-//! enough samples.
+//! Compares the measurements of two runs. The noise of a machine is not a change: a difference
+//! is marked only if it exceeds a ratio and its unit's floor, and is based on enough samples.
 
-use crate::report::units::Unit;
-use serde::Serialize;
-use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use super::*;
 
-/// Two runs on one machine are seldom further apart than this.
+/// Two runs on one machine seldom differ by more than this.
 pub const DEFAULT_RATIO: f64 = 1.5;
 
-/// Below so many values beyond it, a percentile is luck.
+/// With fewer values than this beyond it, a percentile is chance.
 const BEYOND_PERCENTILE: f64 = 10.0;
 
-/// What starting and removing containers takes: a busy machine needs several times as
-/// long, and the locks are no worse for it.
+/// Phases that start and remove containers: a busy machine needs several times as long, which
+/// says nothing about the locks.
 const PHASES: [&str; 9] = [
     "clean_ms",
     "collect_ms",
@@ -27,16 +23,16 @@ const PHASES: [&str; 9] = [
     "start_ms",
 ];
 
-/// One measurement in both runs; `None` where one does not have it.
+/// One measurement in both runs; `None` if a run does not have it.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Measured {
     pub case: String,
     pub what: String,
     pub old: Option<f64>,
     pub new: Option<f64>,
-    /// New to old; `None` where that is no number.
+    /// New divided by old; `None` if that is not a number.
     pub ratio: Option<f64>,
-    /// More than noise explains.
+    /// Whether the difference is larger than noise explains.
     pub beyond: bool,
 }
 
@@ -55,7 +51,6 @@ impl Measured {
     }
 }
 
-/// All measurements of a case, in the order of their names.
 pub fn compare(
     case: &str,
     old: Option<Value>,
@@ -63,7 +58,7 @@ pub fn compare(
     most_apart: f64,
 ) -> Vec<Measured> {
     let (Some(old), Some(new)) = (old, new) else {
-        // The case itself came or went, and that is said elsewhere.
+        // The case itself was added or removed, which is reported elsewhere.
         return Vec::new();
     };
     let (before, after) = (numbers(&old), numbers(&new));
@@ -95,20 +90,21 @@ pub fn compare(
     names.into_iter().map(one).collect()
 }
 
-/// Either way; from nothing to something is as far as it gets.
+/// Returns whether the values differ by more than the ratio, in either direction. A change from
+/// zero always does.
 fn apart(old: f64, new: f64, most_apart: f64) -> bool {
     let (small, large) = (old.abs().min(new.abs()), old.abs().max(new.abs()));
     old.signum() != new.signum() || large > small * most_apart
 }
 
-/// What nobody would act on, however large the ratio.
+/// Returns the smallest difference that matters, however large the ratio.
 fn floor(name: &str) -> f64 {
     match Unit::of(name) {
         Unit::Time(micros) if PHASES.contains(&name) => 10_000_000.0 / micros,
         Unit::Time(micros) if micros >= 1e3 => 250_000.0 / micros,
         Unit::Time(micros) => 1_000.0 / micros,
         Unit::PerSecond => 5.0,
-        // Of one key, and there are millions.
+        // This is per key, and there are millions.
         Unit::Bytes(bytes) if name.ends_with("_per_key") => 10.0 / bytes,
         Unit::Bytes(bytes) => 1_048_576.0 / bytes,
         Unit::Share => 0.1,
@@ -116,8 +112,8 @@ fn floor(name: &str) -> f64 {
     }
 }
 
-/// Whether enough was measured for a difference to mean something. An extreme is
-/// one value and never does.
+/// Returns whether enough was measured for a difference to matter. An extreme is a single value
+/// and never does.
 fn is_sure(name: &str, all: &BTreeMap<String, f64>) -> bool {
     let (parent, last) = name.rsplit_once('.').unwrap_or(("", name));
     let beyond = match last {
@@ -129,12 +125,12 @@ fn is_sure(name: &str, all: &BTreeMap<String, f64>) -> bool {
         _ => return true,
     };
     let count = all.get(&format!("{parent}.count")).copied();
-    // Rounded up a little: 10,000 times 0.001 is a bit less than 10.
+    // Rounded up a little: 10,000 times 0.001 is slightly less than 10.
     count.is_none_or(|count| count * beyond + 1e-6 >= BEYOND_PERCENTILE)
 }
 
-/// Every number by its path. Series over time are left out: no moment of one run
-/// belongs to a moment of another.
+/// Returns every number by its path. Series over time are left out, because moments of two runs
+/// do not correspond.
 pub fn numbers(value: &Value) -> BTreeMap<String, f64> {
     let mut all = BTreeMap::new();
     walk(value, "", &mut |path, leaf| {
@@ -145,7 +141,7 @@ pub fn numbers(value: &Value) -> BTreeMap<String, f64> {
     all
 }
 
-/// The words that say what was measured: two models are two experiments.
+/// Returns the texts that say what was measured: two models are two experiments.
 pub fn texts(value: &Value) -> BTreeMap<String, Value> {
     let mut all = BTreeMap::new();
     walk(value, "", &mut |path, leaf| {
@@ -164,7 +160,7 @@ fn walk(value: &Value, path: &str, leaf: &mut dyn FnMut(&str, &Value)) {
     };
     match value {
         Value::Object(fields) => {
-            // A distribution of nothing is all zeros, and says nothing about time.
+            // An empty distribution is all zeros, which are not times.
             let is_zero = |name| fields.get(name).is_some_and(|value| *value == 0);
             let is_empty = is_zero("count") && is_zero("p50_us");
             for (name, value) in fields {
@@ -182,7 +178,8 @@ fn walk(value: &Value, path: &str, leaf: &mut dyn FnMut(&str, &Value)) {
     }
 }
 
-/// By the number of contenders, and not by place: a plan may have got a step more.
+/// Names steps by their number of contenders and not by their position, because a plan may have
+/// got another step.
 fn walk_steps(steps: &[Value], path: &str, leaf: &mut dyn FnMut(&str, &Value)) {
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     for step in steps {

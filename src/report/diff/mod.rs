@@ -1,5 +1,5 @@
-//! Two results compared by meaning: what was judged, under which conditions, and
-//! what was measured, noise apart.
+//! Compares two results by meaning: the judgements, the conditions, and the measurements
+//! without the noise.
 
 mod human;
 mod judged;
@@ -10,33 +10,28 @@ mod verdict;
 pub use human::screen;
 pub use markdown::{folded, page};
 pub use measured::{DEFAULT_RATIO, Measured, numbers};
-pub use verdict::{Standing, Verdict};
+pub use verdict::{CaseStatus, Verdict};
 
-use super::recorded::Recorded;
-use super::shown;
-use crate::model::{Name, Outcome};
+use super::*;
 use judged::case_findings;
-use serde::Serialize;
-use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
 
-/// All that two runs of one scenario do not have in common.
+/// All differences between two runs of one scenario.
 #[derive(Debug, Serialize)]
 pub struct Difference {
     pub scenario: String,
-    /// A verdict, or what became of a lock, is another, or is there in one run only.
+    /// Whether a verdict or the outcome of a lock differs, or exists in one run only.
     pub verdict_changed: bool,
     pub verdicts: Vec<Verdict>,
-    /// The scenario's text, seed, settings: what makes two runs less alike.
+    /// The differences that make two runs less comparable: the scenario's text, seed, settings.
     pub conditions: Vec<Change>,
     /// Case by case: violations, promises, counts, findings, doubts, explanation.
     pub findings: Vec<Change>,
-    /// Everything that both measured, and what only one did.
+    /// All measurements, of both runs or of only one.
     pub measurements: Vec<Measured>,
     pub environment: Vec<Change>,
 }
 
-/// Something that is not the same; `None` where one run does not have it.
+/// Something that differs; `None` if one run does not have it.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct Change {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -53,9 +48,13 @@ pub struct OtherScenario {
     pub new: String,
 }
 
-/// What changed from one run to another; measurements are marked when they are
-/// apart by more than this ratio.
-pub fn compare(old: &Recorded, new: &Recorded, ratio: f64) -> Result<Difference, OtherScenario> {
+/// Returns what changed from one run to another; measurements are marked if they differ by more
+/// than this ratio.
+pub fn compare(
+    old: &ResultDocument,
+    new: &ResultDocument,
+    ratio: f64,
+) -> Result<Difference, OtherScenario> {
     let (before, after) = (&old.stable, &new.stable);
     if before.scenario.name != after.scenario.name {
         return Err(OtherScenario {
@@ -63,21 +62,20 @@ pub fn compare(old: &Recorded, new: &Recorded, ratio: f64) -> Result<Difference,
             new: after.scenario.name.to_string(),
         });
     }
-    let names = names(&[&before.cases, &after.cases]);
-    let unfinished = before.unfinished.iter().chain(&after.unfinished);
-    let names: BTreeSet<&Name> = names.into_iter().chain(unfinished).collect();
+    let mut names: BTreeSet<&Name> = names_of(&before.cases, &after.cases);
+    names.extend(before.unfinished.iter().chain(&after.unfinished));
     let verdicts = names.iter().map(|case| Verdict::of(case, old, new));
     let verdicts: Vec<Verdict> = verdicts.collect();
     let mut findings = Vec::new();
     let mut measurements = Vec::new();
     for case in &names {
-        case_findings(&mut findings, case, old, new);
-        let of = |run: &Recorded| run.measurements.get(case.as_str()).cloned();
+        findings.extend(case_findings(case, old, new));
+        let of = |run: &ResultDocument| run.measurements.get(case.as_str()).cloned();
         measurements.extend(measured::compare(case, of(old), of(new), ratio));
     }
     let environment = names_of(&old.environment, &new.environment);
     let environment = environment.into_iter().filter_map(|name| {
-        let of = |run: &Recorded| run.environment.get(name).cloned();
+        let of = |run: &ResultDocument| run.environment.get(name).cloned().map(Value::from);
         change(None, name, of(old), of(new))
     });
     Ok(Difference {
@@ -92,10 +90,10 @@ pub fn compare(old: &Recorded, new: &Recorded, ratio: f64) -> Result<Difference,
 }
 
 impl Difference {
-    /// In a line: whether a verdict changed, which, and how much was measured otherwise.
+    /// Says in one line whether a verdict changed, which one, and how many measurements differ.
     pub fn headline(&self) -> String {
         let changed = self.verdicts.iter().flat_map(Verdict::changes);
-        let changed = changed.collect::<Vec<_>>().join(", ");
+        let changed = joined(changed, ", ");
         let changed = shown::line(&changed);
         let measured = human::measured_words(self);
         match self.verdict_changed {
@@ -104,41 +102,40 @@ impl Difference {
         }
     }
 
-    /// The worst that a change of a verdict means.
     pub fn weight(&self) -> Outcome {
         let weights = self.verdicts.iter().map(Verdict::weight);
         weights.min().unwrap_or(Outcome::AsExpected)
     }
 
-    /// Whether there is more to say than that nothing changed. A newer kernel or image
-    /// alone is nothing to look at.
+    /// Returns whether there is a change worth reading. A newer kernel or image alone is not.
     pub fn is_worth_reading(&self) -> bool {
         let judged = self.verdict_changed || !self.findings.is_empty();
         judged || !self.conditions.is_empty() || self.beyond().next().is_some()
     }
 
-    /// Measurements that noise does not explain.
     pub fn beyond(&self) -> impl Iterator<Item = &Measured> {
         self.measurements.iter().filter(|measured| measured.beyond)
     }
 }
 
-fn conditions(old: &Recorded, new: &Recorded) -> Vec<Change> {
-    let part = |what: &str, of: &dyn Fn(&Recorded) -> Value| {
-        let known = |value: Value| (!value.is_null()).then_some(value);
-        change(None, what, known(of(old)), known(of(new)))
+fn conditions(old: &ResultDocument, new: &ResultDocument) -> Vec<Change> {
+    let known = |run: &ResultDocument| {
+        let stable = &run.stable;
+        let settings = stable.settings.join(", ");
+        [
+            json!(stable.scenario.hash),
+            json!(stable.seed),
+            json!(settings),
+            json!(stable.mutant),
+        ]
+        .map(|value| Some(value).filter(|value| !value.is_null()))
     };
-    let parts = [
-        part("scenario text (hash)", &|run| {
-            json!(run.stable.scenario.hash)
-        }),
-        part("seed", &|run| json!(run.stable.seed)),
-        part("settings", &|run| json!(run.stable.settings.join(", "))),
-        part("mutant", &|run| json!(run.stable.mutant)),
-    ];
-    let mut all: Vec<Change> = parts.into_iter().flatten().collect();
+    let names = ["scenario text (hash)", "seed", "settings", "mutant"].into_iter();
+    let values = names.zip(known(old).into_iter().zip(known(new)));
+    let parts = values.filter_map(|(what, (old, new))| change(None, what, old, new));
+    let mut all: Vec<Change> = parts.collect();
     for case in names_of(&old.measurements, &new.measurements) {
-        let of = |run: &Recorded| run.measurements.get(case).map(measured::texts);
+        let of = |run: &ResultDocument| run.measurements.get(case).map(measured::texts);
         let (old, new) = (of(old).unwrap_or_default(), of(new).unwrap_or_default());
         all.extend(maps(case, "", &old, &new));
     }
@@ -153,13 +150,8 @@ fn maps(
 ) -> Vec<Change> {
     let names = names_of(old, new).into_iter();
     let changes = names.filter_map(|name| {
-        let what = format!("{prefix}{name}");
-        change(
-            Some(case),
-            &what,
-            old.get(name).cloned(),
-            new.get(name).cloned(),
-        )
+        let (what, old, new) = (format!("{prefix}{name}"), old.get(name), new.get(name));
+        change(Some(case), &what, old.cloned(), new.cloned())
     });
     changes.collect()
 }
@@ -178,15 +170,8 @@ fn change(
     })
 }
 
-fn names_of<'a, T>(
-    old: &'a BTreeMap<String, T>,
-    new: &'a BTreeMap<String, T>,
-) -> BTreeSet<&'a String> {
-    names(&[old, new])
-}
-
-fn names<'a, K: Ord, T>(maps: &[&'a BTreeMap<K, T>]) -> BTreeSet<&'a K> {
-    maps.iter().flat_map(|map| map.keys()).collect()
+fn names_of<'a, K: Ord, T>(old: &'a BTreeMap<K, T>, new: &'a BTreeMap<K, T>) -> BTreeSet<&'a K> {
+    old.keys().chain(new.keys()).collect()
 }
 
 #[cfg(test)]

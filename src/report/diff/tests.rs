@@ -1,25 +1,18 @@
 mod lock;
 
-use super::{Change, Difference, Standing, Verdict, compare, folded, page, screen};
-use crate::model::{CaseResult, Outcome, RunRecord};
-use crate::report::json::result;
-use crate::report::look::Look;
-use crate::report::made_up::{case, contended, run};
-use crate::report::recorded::{Recorded, read};
-use serde_json::{Value, json};
+use super::*;
+use crate::report::made_up::{PLAIN, case, contended, run, says};
 
-const PLAIN: Look = Look {
-    color: false,
-    width: 80,
-    all: false,
-};
+fn result(run: &RunRecord) -> Value {
+    json!(ResultDocument::of(run))
+}
 
-fn recorded(run: &RunRecord) -> Recorded {
+fn recorded(run: &RunRecord) -> ResultDocument {
     read_value(&result(run))
 }
 
-fn read_value(value: &Value) -> Recorded {
-    read(value.to_string().as_bytes()).expect("a result")
+fn read_value(value: &Value) -> ResultDocument {
+    document::read(value.to_string().as_bytes()).expect("a result")
 }
 
 fn plain(cases: &[(&str, Outcome)]) -> RunRecord {
@@ -74,25 +67,29 @@ fn another_verdict_a_case_less_and_one_that_did_not_finish_are_changes() {
     let mut new = plain(&[("fenced", Outcome::NotAsExpected)]);
     let difference = between(&old, &new);
     assert!(difference.verdict_changed);
-    let standings: Vec<(Standing, Standing)> = difference
+    let standings: Vec<(CaseStatus, CaseStatus)> = difference
         .verdicts
         .iter()
         .map(|verdict| (verdict.old, verdict.new))
         .collect();
     let expected = [
-        (Standing::AsExpected, Standing::NotAsExpected),
-        (Standing::AsExpected, Standing::Absent),
+        (
+            CaseStatus::Judged(Outcome::AsExpected),
+            CaseStatus::Judged(Outcome::NotAsExpected),
+        ),
+        (CaseStatus::Judged(Outcome::AsExpected), CaseStatus::Absent),
     ];
     assert_eq!(standings, expected);
     new.unfinished = vec!["unfenced".into()];
     let text = screen(&between(&old, &new), &PLAIN);
-    for said in [
-        "! fenced    as expected  not as expected",
-        "! unfenced  as expected       unfinished",
-        "the new run ended before it had judged unfenced",
-    ] {
-        assert!(text.contains(said), "{said}\n{text}");
-    }
+    says(
+        &text,
+        &[
+            "! fenced    as expected  not as expected",
+            "! unfenced  as expected       unfinished",
+            "the new run ended before it had judged unfenced",
+        ],
+    );
 }
 
 #[test]
@@ -141,7 +138,7 @@ fn counts_of_violations_mean_something_only_where_they_are_determined() {
         value["evidence"]["fenced"]["violations"] = rows.collect();
         read_value(&value)
     };
-    let changes = |old: &Recorded, new: &Recorded| -> Vec<String> {
+    let changes = |old: &ResultDocument, new: &ResultDocument| -> Vec<String> {
         let difference = compare(old, new, 1.5).expect("one scenario");
         let changes = difference.findings.iter();
         let words = changes.map(|change| format!("{:?} {:?}", change.what, change.new));
@@ -192,7 +189,7 @@ fn noise_is_not_marked_and_what_is_beyond_it_is() {
     assert_eq!(marked(&slower), ["load[50].acquire.p99_us"]);
     let faster = load(|case| step(case, |step| step.acquire.p99_us /= 3));
     assert_eq!(marked(&faster), ["load[50].acquire.p99_us"]);
-    // Within the ratio, below the floor, too few samples, a single extreme.
+    // Each change is noise: within the ratio, below the floor, or a single extreme.
     let noise = load(|case| {
         step(case, |step| {
             step.acquire.p50_us += step.acquire.p50_us / 3;
@@ -285,18 +282,24 @@ fn a_headline_says_which_verdicts_changed_and_a_new_kernel_alone_is_none() {
 
 #[test]
 fn a_case_that_nobody_could_judge_is_no_changed_case() {
-    use Standing::*;
+    use CaseStatus::{Absent, Unfinished};
+    let [good, bad, unsure] = [
+        Outcome::AsExpected,
+        Outcome::NotAsExpected,
+        Outcome::Inconclusive,
+    ]
+    .map(CaseStatus::Judged);
     let weights = [
-        (AsExpected, AsExpected, Outcome::AsExpected),
-        (NotAsExpected, NotAsExpected, Outcome::AsExpected),
-        (AsExpected, Inconclusive, Outcome::Inconclusive),
-        (AsExpected, Unfinished, Outcome::Inconclusive),
-        (Inconclusive, AsExpected, Outcome::Inconclusive),
-        (AsExpected, NotAsExpected, Outcome::NotAsExpected),
-        (NotAsExpected, AsExpected, Outcome::NotAsExpected),
-        (Inconclusive, NotAsExpected, Outcome::NotAsExpected),
-        (AsExpected, Absent, Outcome::NotAsExpected),
-        (Absent, AsExpected, Outcome::NotAsExpected),
+        (good, good, Outcome::AsExpected),
+        (bad, bad, Outcome::AsExpected),
+        (good, unsure, Outcome::Inconclusive),
+        (good, Unfinished, Outcome::Inconclusive),
+        (unsure, good, Outcome::Inconclusive),
+        (good, bad, Outcome::NotAsExpected),
+        (bad, good, Outcome::NotAsExpected),
+        (unsure, bad, Outcome::NotAsExpected),
+        (good, Absent, Outcome::NotAsExpected),
+        (Absent, good, Outcome::NotAsExpected),
     ];
     for (old, new, weight) in weights {
         let verdict = Verdict {

@@ -1,26 +1,38 @@
-//! Pages for people: one self-contained file each, without a network and
-//! without a script that it could not do without.
+//! Pages for people: each is one self-contained file that needs no network and works without
+//! scripts.
 
 mod run;
 mod table;
 
 pub use run::{CaseEvidence, RunPage, page};
 
-use super::markup::escaped;
+use super::*;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-/// What every page of ours has in its head, up to the version.
+/// The text in the head of each of our pages, up to the version.
 pub const GENERATOR: &str = "<meta name=\"generator\" content=\"fencepost ";
 
-/// A whole document. `head` is what comes into its head beside the title and
-/// the style that all pages share.
-pub fn document(title: &str, head: &str, body: &str) -> String {
-    format!(
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n{GENERATOR}{}\">\n\
-         <title>{}</title>\n<style>\n{}</style>\n{head}</head>\n<body>\n{body}</body>\n</html>\n",
-        env!("CARGO_PKG_VERSION"),
-        escaped(title),
-        include_str!("style.css"),
-    )
+/// Returns a whole document. `head` is added to its head, beside the title and the style that
+/// all pages share.
+pub fn document(title: &str, head: &Markup, body: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE) html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "fencepost " (env!("CARGO_PKG_VERSION")) };
+                title { (title) }
+                style { (PreEscaped(include_str!("style.css"))) }
+                (head)
+            }
+            body { (body) }
+        }
+    };
+    seen(page).into_string()
+}
+
+/// Removes invisible characters, wherever in a record they came from.
+pub fn seen(part: Markup) -> Markup {
+    PreEscaped(shown::lines(&part.0).into_owned())
 }

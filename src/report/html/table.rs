@@ -1,102 +1,56 @@
-//! Tables of a page. Each is in a box of its own, so that a wide one scrolls
-//! alone and the page does not.
+//! Tables of a page. Each is in its own box, so that a wide one scrolls and the page does not.
 
-use crate::report::markup::{cut, element, escaped, opened};
+use super::*;
 use std::fmt::Display;
 
-/// Letters of one cell.
+/// The most letters of one cell.
 const LONGEST: usize = 1_000;
 
-pub struct Cell {
-    opened: String,
-    inner: String,
+pub fn words(words: impl Display) -> Markup {
+    html! { td { (short(words)) } }
 }
 
-impl Cell {
-    pub fn words(words: impl Display) -> Cell {
-        Cell::markup(shown(words))
-    }
-
-    /// A name stays in its line.
-    pub fn name(name: impl Display) -> Cell {
-        Cell {
-            opened: opened("td", &[("class", &"name")]),
-            inner: shown(name),
-        }
-    }
-
-    /// Whole sentences need some width, however narrow the page is.
-    pub fn prose(words: impl Display) -> Cell {
-        Cell {
-            opened: opened("td", &[("class", &"prose")]),
-            inner: shown(words),
-        }
-    }
-
-    /// Before all that is in the cell already.
-    pub fn after(mut self, markup: &str) -> Cell {
-        self.inner.insert_str(0, markup);
-        self
-    }
-
-    pub fn markup(inner: String) -> Cell {
-        Cell {
-            opened: "<td".to_owned(),
-            inner,
-        }
-    }
-
-    pub fn number(number: impl Display) -> Cell {
-        Cell {
-            opened: opened("td", &[("class", &"number")]),
-            inner: shown(number),
-        }
-    }
-
-    /// A count, named so that a program finds it.
-    pub fn count(case: &str, what: &str, count: u64) -> Cell {
-        let class = [("class", &"number" as &dyn Display)];
-        let named: [(&str, &dyn Display); 2] = [("data-case", &case), ("data-count", &what)];
-        Cell {
-            opened: opened("td", &[class.as_slice(), &named].concat()),
-            inner: count.to_string(),
-        }
-    }
+/// Returns a cell for a name, which is not wrapped.
+pub fn name(name: impl Display) -> Markup {
+    html! { td.name { (short(name)) } }
 }
 
-fn shown(words: impl Display) -> String {
-    escaped(&cut(&words.to_string(), LONGEST))
+/// Returns a cell for whole sentences, which need some width, however narrow the page is.
+pub fn prose(words: impl Display) -> Markup {
+    html! { td.prose { (short(words)) } }
 }
 
-/// Nothing where there are no rows. Rows beyond the first `most` are left out,
-/// and it is said how many, and where they are.
+pub fn number(number: impl Display) -> Markup {
+    html! { td.number { (short(number)) } }
+}
+
+pub fn markup(inner: Markup) -> Markup {
+    html! { td { (inner) } }
+}
+
+fn short(words: impl Display) -> String {
+    cut(&words.to_string(), LONGEST).into_owned()
+}
+
+/// Returns a table, or nothing if there are no rows. Rows beyond the first `most` are left out;
+/// a note says how many, and where they are.
 pub fn table(
     heads: &[&str],
-    rows: impl IntoIterator<Item = Vec<Cell>, IntoIter: ExactSizeIterator>,
+    rows: impl IntoIterator<Item = Vec<Markup>, IntoIter: ExactSizeIterator>,
     most: usize,
     rest: &str,
-) -> String {
+) -> Markup {
     let rows = rows.into_iter();
-    if rows.len() == 0 {
-        return String::new();
+    let (count, left_out) = (rows.len(), rows.len().saturating_sub(most));
+    html! {
+        @if count > 0 {
+            div.wide { table {
+                thead { tr { @for head in heads { th scope="col" { (head) } } } }
+                tbody { @for row in rows.take(most) { tr { @for cell in row { (cell) } } "\n" } }
+            } }
+            @if left_out > 0 { p { small { (left_out) " more are in " (rest) "." } } }
+        }
     }
-    let left_out = rows.len().saturating_sub(most);
-    let heads = heads.iter();
-    let heads = heads.map(|head| element("th", &[("scope", &"col")], &escaped(head)));
-    let mut text = format!(
-        "<div class=\"wide\"><table>\n<thead><tr>{}</tr></thead>\n<tbody>\n",
-        heads.collect::<String>()
-    );
-    for row in rows.take(most) {
-        let cells = row.into_iter();
-        let cells = cells.map(|Cell { opened, inner }| format!("{opened}>{inner}</td>"));
-        text += &format!("<tr>{}</tr>\n", cells.collect::<String>());
-    }
-    text += "</tbody>\n</table></div>\n";
-    if left_out > 0 {
-        text += &format!("<p><small>{left_out} more are in {rest}.</small></p>\n");
-    }
-    text
 }
 
 #[cfg(test)]
@@ -105,20 +59,20 @@ mod tests {
 
     #[test]
     fn names_from_files_stay_words() {
-        let rows = vec![vec![Cell::words("<script>"), Cell::number("<b>")]];
-        let text = table(&["<i>"], rows, 5, "nowhere");
+        let rows = vec![vec![words("<script>"), number("<b>")]];
+        let text = table(&["<i>"], rows, 5, "nowhere").into_string();
         assert!(!text.contains("<script>") && !text.contains("<b>") && !text.contains("<i>"));
     }
 
     #[test]
     fn what_is_left_out_is_said() {
-        let rows = (0..7).map(|n| vec![Cell::number(n)]);
-        let text = table(&["n"], rows, 5, "result.json");
+        let rows = (0..7).map(|n| vec![number(n)]);
+        let text = table(&["n"], rows, 5, "result.json").into_string();
         assert_eq!(text.matches("<td").count(), 5);
         assert!(text.contains("2 more are in result.json."), "{text}");
-        assert_eq!(table(&["n"], Vec::new(), 5, "result.json"), "");
-        let long = Cell::words("<".repeat(2 * LONGEST));
-        let text = table(&["n"], vec![vec![long]], 5, "result.json");
+        assert_eq!(table(&["n"], Vec::new(), 5, "result.json").0, "");
+        let long = words("<".repeat(2 * LONGEST));
+        let text = table(&["n"], vec![vec![long]], 5, "result.json").into_string();
         assert_eq!(text.matches("&lt;").count(), LONGEST - 1);
     }
 }

@@ -1,5 +1,5 @@
-//! The overview of many runs: every scenario, how its verdicts went, and where each
-//! run's own page is. What cannot be read is listed with the reason.
+//! The overview of many runs: every scenario, its verdicts over time, and links to the pages of
+//! its runs. Results that cannot be read are listed with the reason.
 
 mod page;
 mod strip;
@@ -11,51 +11,48 @@ mod when;
 pub use page::page;
 pub use when::is_of_a_run;
 
-use super::diff;
-use super::mark::Mark;
-use super::recorded::Recorded;
-use crate::model::{LockOutcome, Name, Outcome};
-use std::collections::{BTreeMap, BTreeSet};
+use super::*;
+use when::when;
 
-/// All runs of one scenario that are still there.
+/// All runs of one scenario that still exist.
 pub struct History {
     pub scenario: String,
     /// Oldest first.
     pub runs: Vec<Run>,
-    /// So many are older still, and were not read.
+    /// The number of older runs that were not read.
     pub older: usize,
-    /// What else there is to say about its folder.
+    /// Other remarks about its folder.
     pub remarks: Vec<String>,
-    /// The result that somebody has reviewed, or why it is none.
-    pub baseline: Option<Result<Seen, String>>,
+    /// The reviewed result, or the reason why it cannot be used.
+    pub baseline: Option<Result<RunDigest, String>>,
 }
 
 pub struct Run {
-    /// Its folder's name: the time and the seed.
+    /// The name of its folder: the time and the seed.
     pub name: String,
-    /// From the page to the run's own.
+    /// The link from this page to the run's own page.
     pub link: String,
-    /// What it came to, or why nobody can tell.
-    pub seen: Result<Seen, String>,
+    /// Its result, or why that is unknown.
+    pub seen: Result<RunDigest, String>,
 }
 
-/// As much of a result as the overview shows; whole results would not fit into memory
-/// by the thousand.
-pub struct Seen {
+/// The part of a result that the overview shows; thousands of whole results would not fit into
+/// memory.
+pub struct RunDigest {
     pub verdict: Outcome,
     cases: BTreeMap<String, Outcome>,
-    /// Of the cases whose result says what became of the lock.
+    /// The outcome of the lock, for the cases whose result has it.
     locks: BTreeMap<String, LockOutcome>,
     unfinished: BTreeSet<String>,
     seed: u64,
-    /// What was laid over the scenario's file, and defects switched on.
+    /// The overrides of the scenario's file, and defects that were switched on.
     with: Vec<String>,
-    /// By case and name.
+    /// Measurements by case and name.
     numbers: BTreeMap<(String, String), f64>,
 }
 
-impl Seen {
-    pub fn of(result: &Recorded) -> Seen {
+impl RunDigest {
+    pub fn of(result: &ResultDocument) -> RunDigest {
         let stable = &result.stable;
         let cases = stable.cases.iter();
         let numbers = result.measurements.iter().flat_map(|(case, measured)| {
@@ -64,7 +61,7 @@ impl Seen {
         });
         let mutant = stable.mutant.iter();
         let mutant = mutant.map(|mutant| format!("the defect {mutant}"));
-        Seen {
+        RunDigest {
             verdict: stable.verdict,
             cases: cases
                 .map(|(name, case)| (name.to_string(), case.verdict))
@@ -75,13 +72,13 @@ impl Seen {
                 .filter_map(|(name, case)| Some((name.to_string(), case.lock?)))
                 .collect(),
             unfinished: stable.unfinished.iter().map(Name::to_string).collect(),
-            seed: stable.seed,
+            seed: stable.seed.unwrap_or_default(),
             with: stable.settings.iter().cloned().chain(mutant).collect(),
             numbers: numbers.collect(),
         }
     }
 
-    /// As the scenario's file says, and nothing else: only such runs make a trend.
+    /// Returns whether the run had neither overrides nor defects: only such runs make a trend.
     fn is_plain(&self) -> bool {
         self.with.is_empty()
     }
@@ -94,8 +91,9 @@ impl Seen {
         format!("{good} of {}", self.cases.len() + self.unfinished.len())
     }
 
-    /// The same verdict of the same cases, and no lock broken in one of them alone.
-    fn is_judged_like(&self, other: &Seen) -> bool {
+    /// Returns whether the verdicts of all cases are the same, and no lock is broken in only
+    /// one of the two.
+    fn is_judged_like(&self, other: &RunDigest) -> bool {
         let is_broken = |lock: &LockOutcome| *lock == LockOutcome::Broken;
         let same_lock = |(case, lock): (&String, &LockOutcome)| {
             let other = other.locks.get(case);
@@ -112,7 +110,7 @@ impl History {
         self.runs.last()
     }
 
-    /// The newest run and the baseline do not agree; `None` where one cannot be read.
+    /// Returns whether the newest run differs from the baseline; `None` if one cannot be read.
     fn differs(&self) -> Option<bool> {
         let newest = self.newest()?.seen.as_ref().ok()?;
         let baseline = self.baseline.as_ref()?.as_ref().ok()?;
@@ -120,7 +118,7 @@ impl History {
     }
 }
 
-fn mark_of(seen: &Result<Seen, String>) -> Mark {
+fn mark_of(seen: &Result<RunDigest, String>) -> Mark {
     match seen {
         Ok(seen) => Mark::of(seen.verdict),
         Err(_) => Mark {

@@ -1,35 +1,28 @@
 //! The verdicts of a scenario's last runs in a row, oldest first, each a link.
 
-use super::when::when;
-use super::{History, Run, mark_of};
-use crate::report::markup::escaped;
+use super::*;
 
-/// As many as fit into a line of the table.
+/// The number of runs that fit into a line of the table.
 const SHOWN: usize = 20;
 
-pub fn strip(history: &History) -> String {
+pub fn strip(history: &History) -> Markup {
     let hidden = history.runs.len().saturating_sub(SHOWN);
-    let marks: String = history.runs.iter().skip(hidden).map(mark).collect();
     let older = hidden + history.older;
-    let before = match older {
-        0 => String::new(),
-        older => format!("<li class=\"faint\">{older} older</li>"),
-    };
-    let name = escaped(&history.scenario);
-    format!("<ol class=\"strip\" aria-label=\"runs of {name}, oldest first\">{before}{marks}</ol>")
+    html! {
+        ol.strip aria-label={ "runs of " (history.scenario) ", oldest first" } {
+            @if older > 0 { li.faint { (older) " older" } }
+            @for run in &history.runs[hidden..] {
+                @let (mark, words) = (mark_of(&run.seen), words(run));
+                li {
+                    a class={ "mark " (mark.class) "-mark" } data-verdict=(mark.name)
+                        href=(run.link) title=(words) aria-label=(words) { (mark.sign) }
+                }
+            }
+        }
+    }
 }
 
-fn mark(run: &Run) -> String {
-    let mark = mark_of(&run.seen);
-    let words = escaped(&words(run));
-    let link = escaped(&run.link);
-    let (class, sign, name) = (mark.class, mark.sign, mark.name);
-    format!(
-        "<li><a class=\"mark {class}-mark\" data-verdict=\"{name}\" href=\"{link}\" title=\"{words}\" aria-label=\"{words}\">{sign}</a></li>"
-    )
-}
-
-/// When, what it came to, and whatever is odd about it.
+/// Describes a run: its time, its verdict, and anything unusual about it.
 fn words(run: &Run) -> String {
     let mut words = format!("{}: {}", when(&run.name), mark_of(&run.seen).words);
     match &run.seen {

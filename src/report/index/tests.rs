@@ -1,27 +1,27 @@
 use super::*;
-use crate::report::json::result;
-use crate::report::made_up::{case, run};
-use crate::report::recorded;
-use serde_json::{Value, json};
+use crate::report::made_up::{case, keyspace, run, says};
 
-fn seen(change: impl FnOnce(&mut Value)) -> Seen {
-    let mut value = result(&run(vec![case("fenced", None), case("unfenced", None)]));
+fn seen(change: impl FnOnce(&mut Value)) -> RunDigest {
+    let mut value = json!(ResultDocument::of(&run(vec![
+        case("fenced", None),
+        case("unfenced", None)
+    ])));
     change(&mut value);
-    Seen::of(&recorded::read(value.to_string().as_bytes()).unwrap())
+    RunDigest::of(&document::read(value.to_string().as_bytes()).unwrap())
 }
 
-fn good(quiet_ms: u64) -> Seen {
+fn good(quiet_ms: u64) -> RunDigest {
     seen(|value| value["measurements"]["fenced"]["quiet_ms"] = json!(quiet_ms))
 }
 
-fn bad() -> Seen {
+fn bad() -> RunDigest {
     seen(|value| {
         value["stable"]["verdict"] = json!("not_as_expected");
         value["stable"]["cases"]["fenced"]["verdict"] = json!("not_as_expected");
     })
 }
 
-fn history(scenario: &str, runs: Vec<Result<Seen, String>>) -> History {
+fn history(scenario: &str, runs: Vec<Result<RunDigest, String>>) -> History {
     let runs = runs.into_iter().enumerate().map(|(index, seen)| {
         let name = format!("20261116T01420{index}.123Z-1");
         Run {
@@ -39,13 +39,6 @@ fn history(scenario: &str, runs: Vec<Result<Seen, String>>) -> History {
     }
 }
 
-#[track_caller]
-fn expect(page: &str, parts: &[&str]) {
-    for part in parts {
-        assert!(page.contains(part), "no {part}\nin\n{page}");
-    }
-}
-
 #[test]
 fn the_worst_come_first_and_are_counted() {
     let calm = history("calm", vec![Ok(bad()), Ok(good(1))]);
@@ -53,7 +46,7 @@ fn the_worst_come_first_and_are_counted() {
     let torn = history("torn", vec![Err("it ends in the middle".to_owned())]);
     let none = history("none", Vec::new());
     let page = page(&[calm, none, storm, torn]);
-    expect(
+    says(
         &page,
         &[
             "1 of 4 scenarios as expected, 1 not as expected, 1 unreadable, 1 without a run.",
@@ -73,11 +66,11 @@ fn marks_go_from_old_to_new_and_lead_to_the_runs() {
     let mut history = history("calm", (0..40).map(|n| Ok(good(n))).collect());
     history.older = 5;
     history.runs[39].seen = Ok(bad());
-    let strip = strip::strip(&history);
+    let strip = strip::strip(&history).into_string();
     assert_eq!(strip.matches("class=\"mark ").count(), 20);
-    expect(&strip, &["25 older"]);
+    says(&strip, &["25 older"]);
     let last = strip.rsplit("<a ").next().unwrap();
-    expect(
+    says(
         last,
         &[
             "data-verdict=\"not_as_expected\"",
@@ -97,7 +90,7 @@ fn a_baseline_that_differs_is_marked_and_a_broken_one_is_told() {
     broken.baseline = Some(Err("it is not JSON".to_owned()));
     let text = page(&[changed, same, broken]);
     assert_eq!(text.matches("class=\"differs\"").count(), 1, "{text}");
-    expect(&text, &["; 1 differs from its baseline.", "it is not JSON"]);
+    says(&text, &["; 1 differs from its baseline.", "it is not JSON"]);
 }
 
 #[test]
@@ -114,14 +107,14 @@ fn a_line_has_gaps_where_nothing_was_measured_and_no_zeros() {
         Ok(other),
         Ok(good(2_500)),
     ];
-    let text = trends::trends(&history("calm", runs));
-    expect(
+    let text = trends::trends(&history("calm", runs)).into_string();
+    says(
         &text,
         &[
             "Measurements over the last 4 runs",
             "from 2s to 2.5s, between 2s and 3s",
-            // Four places, and the third is none.
-            "<path d=\"M3 21.0L41 3.0M117 12.0\"/>",
+            // There are four places, and the third is a gap.
+            "<path d=\"M3 21.0L41 3.0M117 12.0\">",
         ],
     );
     assert!(
@@ -132,11 +125,21 @@ fn a_line_has_gaps_where_nothing_was_measured_and_no_zeros() {
 
 #[test]
 fn one_value_is_no_trend_and_none_is_nothing() {
-    let text = trends::trends(&history("calm", vec![Ok(good(2_000))]));
-    expect(&text, &["Measurements of one run", ">2s<"]);
+    let text = trends::trends(&history("calm", vec![Ok(good(2_000))])).into_string();
+    says(&text, &["Measurements of one run", ">2s<"]);
     assert!(!text.contains("<svg"), "{text}");
     let nothing = history("torn", vec![Err("torn".to_owned())]);
-    assert_eq!(trends::trends(&nothing), "");
+    assert_eq!(trends::trends(&nothing).0, "");
+}
+
+#[test]
+fn the_figures_of_a_keyspace_are_not_folded() {
+    let record = run(vec![case("keys", Some(keyspace()))]);
+    let value = json!(ResultDocument::of(&record)).to_string();
+    let digest = RunDigest::of(&document::read(value.as_bytes()).unwrap());
+    let text = trends::trends(&history("ten-million-keys", vec![Ok(digest)])).into_string();
+    let unfolded = text.split("<details>").next().unwrap();
+    says(unfolded, &["figures.peak_used_memory_bytes"]);
 }
 
 #[test]
@@ -144,7 +147,7 @@ fn names_are_text_and_never_markup() {
     let evil = "<script>alert(1)</script>\"'";
     let page = page(&[history(evil, vec![Err(evil.to_owned())])]);
     assert!(!page.contains("<script"), "{page}");
-    expect(&page, &["id=\"scenario-_3cscript_3ealert_281_29"]);
+    says(&page, &["id=\"scenario-_3cscript_3ealert_281_29"]);
 }
 
 #[test]
@@ -158,7 +161,7 @@ fn a_run_that_was_killed_says_what_it_had_not_judged() {
             .remove("fenced");
     });
     let page = page(&[history("calm", vec![Ok(killed)])]);
-    expect(
+    says(
         &page,
         &[
             "ended before it was over",
@@ -178,7 +181,7 @@ fn what_became_of_the_lock_stands_beside_each_case() {
     earlier.baseline = Some(Ok(good(1)));
     assert_eq!(earlier.differs(), Some(false), "nothing to compare with");
     let page = page(&[storm]);
-    expect(
+    says(
         &page,
         &[
             "<span class=\"differs\">lock broken</span>",

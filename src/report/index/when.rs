@@ -1,10 +1,10 @@
-/// The moment in a run's name, `20261116T014205.123Z-1`, as people write it; a name that
-/// has none is shown as it is.
+/// Returns the time in a run's name, `20261116T014205.123Z-1`, as people write it; a name
+/// without a time is returned unchanged.
 pub fn when(name: &str) -> String {
     moment(name).unwrap_or_else(|| name.to_owned())
 }
 
-/// Whether a run makes folders with such names.
+/// Returns whether a run makes folders with such names.
 pub fn is_of_a_run(name: &str) -> bool {
     moment(name).is_some()
 }

@@ -1,48 +1,40 @@
-//! Who was served when, of all cases and steps in one table.
+//! The order of service, of all cases and steps in one table.
 
-use super::INDENT;
-use super::words::cut;
-use crate::model::{CaseResult, ContendStep, LoadRecord};
-use crate::report::grid::Grid;
-use crate::report::units::{figure, percent, time};
+use super::words::{cut, each};
+use super::*;
 
 const LONGEST_NAME: usize = 24;
 
-/// Empty where nobody contended.
+/// A step with the name of its case.
+type Row<'a> = (&'a str, &'a ContendStep);
+
+/// Returns the table; empty if there were no contenders.
 pub fn table(loads: &[(&CaseResult, &LoadRecord)], width: usize) -> String {
-    let steps: Vec<(&str, &ContendStep)> = loads
-        .iter()
-        .flat_map(|(case, load)| load.steps.iter().map(|step| (case.name.as_str(), step)))
-        .collect();
+    let steps = loads.iter();
+    let steps = steps.flat_map(|(case, load)| load.steps.iter().map(|step| (&*case.name, step)));
+    let steps: Vec<Row<'_>> = steps.collect();
     if steps.is_empty() {
         return String::new();
     }
-    let mut grid = Grid::new(&[
-        "fairness",
-        "contenders",
-        "out of order",
-        "overtakes",
-        "max",
-        "Jain",
-        "worst wait",
-        "starved",
-    ]);
-    for (case, step) in steps {
-        let fairness = &step.fairness;
-        let granted = |words: String| match step.acquisitions {
-            0 => "-".to_owned(),
-            _ => words,
-        };
-        grid.row(vec![
-            cut(case, LONGEST_NAME),
-            step.contenders.to_string(),
-            granted(percent(fairness.out_of_order)),
-            granted(figure(fairness.mean_overtakes)),
-            granted(fairness.max_overtakes.to_string()),
-            granted(format!("{:.3}", fairness.jain)),
-            time(fairness.worst_wait_us as f64),
-            fairness.starved.to_string(),
-        ]);
-    }
-    grid.text(INDENT, width) + "\n"
+    let columns: [Column<Row<'_>>; 8] = [
+        ("fairness", |(case, _)| cut(case, LONGEST_NAME)),
+        ("contenders", |(_, step)| step.contenders.to_string()),
+        ("out of order", |(_, step)| {
+            each(step, percent(step.fairness.out_of_order))
+        }),
+        ("overtakes", |(_, step)| {
+            each(step, figure(step.fairness.mean_overtakes))
+        }),
+        ("max", |(_, step)| {
+            each(step, step.fairness.max_overtakes.to_string())
+        }),
+        ("Jain", |(_, step)| {
+            each(step, format!("{:.3}", step.fairness.jain))
+        }),
+        ("worst wait", |(_, step)| {
+            time(step.fairness.worst_wait_us as f64)
+        }),
+        ("starved", |(_, step)| step.fairness.starved.to_string()),
+    ];
+    Grid::of(&columns, &steps).text(INDENT, width) + "\n"
 }

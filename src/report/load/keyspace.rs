@@ -1,13 +1,9 @@
-//! A great many keys: single figures, and a few moments on the way.
+//! The results of a great many keys: single figures, and some samples.
 
-use super::INDENT;
 use super::words::cut;
-use crate::model::{EtcdGrowth, KeyspaceRecord, RedisKeyspace};
-use crate::report::grid::{Grid, wrapped};
-use crate::report::units::{Unit, figure, percent, size, time};
-use std::collections::{BTreeMap, BTreeSet};
+use super::*;
 
-/// Moments shown; the result has them all.
+/// The number of samples shown; the result has all of them.
 const MOMENTS: usize = 10;
 
 pub fn table(record: &KeyspaceRecord, width: usize) -> String {
@@ -21,69 +17,44 @@ pub fn table(record: &KeyspaceRecord, width: usize) -> String {
     text
 }
 
+const REDIS: [Column<KeyspaceSample>; 9] = [
+    ("at", |sample| millis(sample.at_ms)),
+    ("phase", |sample| cut(&sample.phase, 16)),
+    ("used memory", |sample| size(sample.used_memory as f64)),
+    ("rss", |sample| size(sample.used_memory_rss as f64)),
+    ("present", |sample| sample.present.to_string()),
+    ("alive", |sample| sample.alive.to_string()),
+    ("expired", |sample| sample.expired.to_string()),
+    ("by the cycle", |sample| sample.expired_active.to_string()),
+    ("stale", |sample| percent(sample.expired_stale_share)),
+];
+
+const ETCD: [Column<EtcdSample>; 8] = [
+    ("at", |sample| millis(sample.at_ms)),
+    ("phase", |sample| cut(&sample.phase, 16)),
+    ("leases", |sample| sample.leases.to_string()),
+    ("granted/s", |sample| figure(sample.granted_per_s)),
+    ("revision", |sample| sample.revision.to_string()),
+    ("database", |sample| size(sample.db_size as f64)),
+    ("in use", |sample| size(sample.db_size_in_use as f64)),
+    ("memory", |sample| size(sample.resident_memory as f64)),
+];
+
 fn redis_table(redis: &RedisKeyspace, width: usize) -> String {
-    let line = format!(
-        "{} keys with a TTL of {}, made in {}",
-        redis.keys,
-        time(redis.ttl_ms as f64 * 1e3),
-        time(redis.made_in_ms as f64 * 1e3),
-    );
-    let mut grid = Grid::new(&[
-        "at",
-        "phase",
-        "used memory",
-        "rss",
-        "present",
-        "alive",
-        "expired",
-        "by the cycle",
-        "stale",
-    ]);
-    let phases: Vec<&str> = redis.samples.iter().map(|s| s.phase.as_str()).collect();
-    for sample in telling(&phases).iter().map(|index| &redis.samples[*index]) {
-        grid.row(vec![
-            time(sample.at_ms as f64 * 1e3),
-            cut(&sample.phase, 16),
-            size(sample.used_memory as f64),
-            size(sample.used_memory_rss as f64),
-            sample.present.to_string(),
-            sample.alive.to_string(),
-            sample.expired.to_string(),
-            sample.expired_active.to_string(),
-            percent(sample.expired_stale_share),
-        ]);
-    }
-    wrapped(&line, INDENT, width) + &figures(&redis.figures, width) + &moments(&grid, width)
+    let (ttl, made_in) = (millis(redis.ttl_ms), millis(redis.made_in_ms));
+    let line = format!("{} keys with a TTL of {ttl}, made in {made_in}", redis.keys);
+    let moments = moments(&REDIS, &redis.samples, |sample| &sample.phase, width);
+    wrapped(&line, INDENT, width) + &figures(&redis.figures, width) + &moments
 }
 
 fn etcd_table(etcd: &EtcdGrowth, width: usize) -> String {
-    let ttl = time(etcd.ttl_ms as f64 * 1e3);
-    let line = format!("{} leases with a TTL of {ttl}", etcd.leases);
-    let mut grid = Grid::new(&[
-        "at",
-        "phase",
-        "leases",
-        "granted/s",
-        "revision",
-        "database",
-        "in use",
-        "memory",
-    ]);
-    let phases: Vec<&str> = etcd.samples.iter().map(|s| s.phase.as_str()).collect();
-    for sample in telling(&phases).iter().map(|index| &etcd.samples[*index]) {
-        grid.row(vec![
-            time(sample.at_ms as f64 * 1e3),
-            cut(&sample.phase, 16),
-            sample.leases.to_string(),
-            figure(sample.granted_per_s),
-            sample.revision.to_string(),
-            size(sample.db_size as f64),
-            size(sample.db_size_in_use as f64),
-            size(sample.resident_memory as f64),
-        ]);
-    }
-    let mut text =
-        wrapped(&line, INDENT, width) + &figures(&etcd.figures, width) + &moments(&grid, width);
+    let line = format!(
+        "{} leases with a TTL of {}",
+        etcd.leases,
+        millis(etcd.ttl_ms)
+    );
+    let moments = moments(&ETCD, &etcd.samples, |sample| &sample.phase, width);
+    let mut text = wrapped(&line, INDENT, width) + &figures(&etcd.figures, width) + &moments;
     if !etcd.extrapolation.is_empty() {
         let line = format!("extrapolated: {}", etcd.extrapolation);
         text += &wrapped(&line, INDENT, width);
@@ -91,25 +62,33 @@ fn etcd_table(etcd: &EtcdGrowth, width: usize) -> String {
     text
 }
 
-fn moments(grid: &Grid, width: usize) -> String {
-    match grid.is_empty() {
-        true => String::new(),
-        false => grid.text(INDENT, width),
-    }
+fn millis(ms: u64) -> String {
+    time(ms as f64 * 1e3)
+}
+
+fn moments<S>(columns: &[Column<S>], samples: &[S], phase: fn(&S) -> &str, width: usize) -> String {
+    let phases: Vec<&str> = samples.iter().map(phase).collect();
+    let telling = telling(&phases);
+    let grid = Grid::of(columns, telling.iter().map(|index| &samples[*index]));
+    text_of(&grid, width)
 }
 
 fn figures(figures: &BTreeMap<String, f64>, width: usize) -> String {
-    if figures.is_empty() {
-        return String::new();
-    }
     let mut grid = Grid::new(&["figure", "value"]);
     for (name, value) in figures {
         grid.row(vec![name.clone(), Unit::of(name).write(*value)]);
     }
+    text_of(&grid, width)
+}
+
+fn text_of(grid: &Grid, width: usize) -> String {
+    if grid.is_empty() {
+        return String::new();
+    }
     grid.text(INDENT, width)
 }
 
-/// The first and last moment, the first of each phase, and evenly some between.
+/// Returns the first and last sample, the first of each phase, and evenly some between.
 fn telling(phases: &[&str]) -> BTreeSet<usize> {
     let begins = |index: &usize| *index == 0 || phases[*index] != phases[index - 1];
     let mut chosen: BTreeSet<usize> = (0..phases.len()).filter(begins).take(MOMENTS).collect();

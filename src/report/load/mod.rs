@@ -1,16 +1,15 @@
-//! What a load came to, as a table for the terminal.
+//! The results of a load, as a table for the terminal.
 
 mod contend;
 mod fairness;
 mod keyspace;
 mod words;
 
-use crate::model::{CaseResult, LoadRecord, RunRecord};
-use crate::report::grid::wrapped;
+use super::*;
 
 const INDENT: &str = "  ";
 
-/// In lines of at most so many columns, where words can be parted; empty for a run
+/// Returns lines of at most this many columns, where they can be wrapped; empty for a run
 /// without load.
 pub fn table(run: &RunRecord, width: usize) -> String {
     let loads: Vec<(&CaseResult, &LoadRecord)> = run

@@ -1,13 +1,10 @@
-use crate::model::{ContendStep, Generator, LoadRecord, RunRecord};
-use crate::report::look::Look;
-use crate::report::made_up::{case, contended, growth, keyspace, latency, run, step};
-use crate::report::terminal::screen;
+use super::*;
+use crate::report::made_up::{PLAIN, case, contended, growth, keyspace, latency, run, step};
 
 const WIDTH: usize = 100;
 const LOOK: Look = Look {
-    color: false,
     width: WIDTH,
-    all: false,
+    ..PLAIN
 };
 
 fn table(run: &RunRecord) -> String {
@@ -32,7 +29,7 @@ fn a_run_without_load_has_no_table() {
 
 #[test]
 fn a_fence_is_told_where_somebody_writes() {
-    let text = screen(
+    let text = terminal::screen(
         &run(vec![
             contended("queue", &[50], 1.0),
             case("plain", Some(keyspace())),
@@ -189,7 +186,7 @@ fn a_narrow_terminal_has_narrow_tables() {
     ]);
     for width in [60, 100, 200] {
         let look = Look { width, ..LOOK };
-        let text = screen(&run, &look);
+        let text = terminal::screen(&run, &look);
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(
             widest.is_some_and(|widest| widest <= width),

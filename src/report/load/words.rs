@@ -1,10 +1,9 @@
-use crate::model::{ContendStep, Latency};
-use crate::report::units::{percent, time};
+use super::*;
 
-/// A generator that needs more of a core than this is worth a look, although it kept up.
+/// A generator that needs more of a core than this causes a warning, even if it kept up.
 const MUCH_OF_A_CORE: f64 = 0.3;
 
-/// One value of a distribution; nothing measured is not nothing waited.
+/// Returns one value of a distribution. An empty distribution is not shown as 0.
 pub fn latency(of: &Latency, micros: u64) -> String {
     match of.count {
         0 => "-".to_owned(),
@@ -12,7 +11,16 @@ pub fn latency(of: &Latency, micros: u64) -> String {
     }
 }
 
-/// What somebody has to know before believing a step's numbers.
+/// Returns a share or a cost per acquisition, or `-` if there were no acquisitions.
+pub fn each(step: &ContendStep, words: String) -> String {
+    if step.acquisitions == 0 {
+        "-".to_owned()
+    } else {
+        words
+    }
+}
+
+/// Returns what a reader has to know before believing a step's numbers.
 pub fn warnings(step: &ContendStep) -> Vec<String> {
     let mut all = Vec::new();
     let cpu = percent(step.generator.cpu_share);
@@ -42,7 +50,7 @@ pub fn warnings(step: &ContendStep) -> Vec<String> {
     all
 }
 
-/// A name of at most so many characters.
+/// Shortens a name to at most this many characters.
 pub fn cut(name: &str, most: usize) -> String {
     match name.chars().count() <= most {
         true => name.to_owned(),

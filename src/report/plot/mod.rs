@@ -9,12 +9,13 @@ mod queue;
 mod scale;
 mod svg;
 
-use crate::model::{ArrivalRow, ContendStep, KeyspaceRecord, LoadRecord, Name, RunRecord};
+use super::*;
+use panel::{Axis, LETTER, Panel, Place, Series, Stroke, draw_stroke};
 use picture::Picture;
-use std::collections::BTreeMap;
+use scale::{Scale, tick_label};
 
-/// File names and contents; none for a run without load. `arrivals` are those of
-/// each case, by its name.
+/// Returns file names and contents; none for a run without load. `arrivals` has those of each
+/// case, by its name.
 pub fn plots(run: &RunRecord, arrivals: &BTreeMap<Name, Vec<ArrivalRow>>) -> Vec<(String, String)> {
     let loads = run.cases.iter();
     let loads: Vec<(&str, &LoadRecord)> = loads
@@ -29,19 +30,13 @@ pub fn plots(run: &RunRecord, arrivals: &BTreeMap<Name, Vec<ArrivalRow>>) -> Vec
         .filter_map(|(case, load)| Some((*case, load.keyspace.as_ref()?)))
         .collect();
     let any = !contended.is_empty();
+    let latency = any.then(|| contention::latency(&contended));
+    let throughput = any.then(|| contention::throughput(&contended));
+    let order = order::order(&contended, arrivals);
     let pictures: [(&str, Option<Picture>); 5] = [
-        (
-            "latency-vs-contenders.svg",
-            any.then(|| contention::latency(&contended)),
-        ),
-        (
-            "throughput-vs-contenders.svg",
-            any.then(|| contention::throughput(&contended)),
-        ),
-        (
-            "arrival-vs-acquisition.svg",
-            order::order(&contended, arrivals),
-        ),
+        ("latency-vs-contenders.svg", latency),
+        ("throughput-vs-contenders.svg", throughput),
+        ("arrival-vs-acquisition.svg", order),
         ("queue-over-time.svg", queue::queue(&contended)),
         ("memory-over-time.svg", memory::memory(&keyspaces)),
     ];
@@ -50,8 +45,9 @@ pub fn plots(run: &RunRecord, arrivals: &BTreeMap<Name, Vec<ArrivalRow>>) -> Vec
     drawn.collect()
 }
 
-/// A case by its name; where contenders ask again only when they are done, no queue
-/// can grow, and the curves of the two models are not to be compared.
+/// Returns the name of a case, with a remark for the closed model: contenders there ask again
+/// only when they are done, so no queue can grow, and its curves cannot be compared with those
+/// of the open model.
 fn named(case: &str, steps: &[ContendStep]) -> String {
     match steps.iter().any(|step| step.model == "closed") {
         true => format!("{case} (closed)"),

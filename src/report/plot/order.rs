@@ -1,16 +1,11 @@
-//! Who came when against who was served when: a fair lock is a diagonal.
+//! The order of arrivals against the order of grants: a fair lock is a diagonal.
 
-use super::named;
-use super::panel::{Axis, Panel, Series, Stroke};
-use super::picture::Picture;
-use super::scale::Scale;
-use crate::model::{ArrivalRow, ContendStep, Name};
-use std::collections::BTreeMap;
+use super::*;
 
-/// More dots than this only make a larger file.
+/// The most dots of a panel; more would only make a larger file.
 const MOST_DOTS: usize = 2_000;
 
-/// `None` where nothing was granted.
+/// Returns the plot; `None` if nothing was granted.
 pub fn order(
     cases: &[(&str, &[ContendStep])],
     arrivals: &BTreeMap<Name, Vec<ArrivalRow>>,
@@ -23,19 +18,18 @@ pub fn order(
     if panels.is_empty() {
         return None;
     }
-    let note = "Each dot is a grant of the largest step's busiest key. On the line: first come, \
-                first served; below it: served early; above: overtaken.";
     let columns = match panels.len() {
         1 => 1,
         2 | 4 => 2,
         _ => 3,
     };
     Some(Picture {
-        title: "Arrival order against acquisition order".to_owned(),
-        note: note.to_owned(),
+        title: "Arrival order against acquisition order",
+        note: "Each dot is a grant of the largest step's busiest key. On the line: first come, \
+               first served; below it: served early; above: overtaken.",
         panels,
         columns,
-        // As wide as they are high, more or less.
+        // The panels are roughly square.
         panel_height: [460.0, 460.0, 350.0][columns - 1],
     })
 }
@@ -63,22 +57,13 @@ fn panel(case: &str, colour: usize, steps: &[ContendStep], rows: &[ArrivalRow]) 
     let places = by_grant.iter().zip(1..);
     let dots = places.map(|(arrival, acquired)| ((arrival + 1) as f64, f64::from(acquired)));
     let every = count.div_ceil(MOST_DOTS).max(1);
-    let axis = |label: &str| Axis {
-        label: label.to_owned(),
-        scale: Scale::up_to(count as f64),
-    };
+    let axis = |label| Axis::new(label, Scale::up_to(count as f64));
+    let title = format!("{}, {} contenders", named(case, steps), step.contenders);
+    // The panel's title names the case, so the legend need not.
+    let series = Series::new("", colour, Stroke::Cloud, dots.step_by(every));
+    let (x, y) = (axis("place by arrival"), axis("place by acquisition"));
     Some(Panel {
-        title: format!("{}, {} contenders", named(case, steps), step.contenders),
-        x: axis("place by arrival"),
-        y: axis("place by acquisition"),
-        series: vec![Series {
-            // The panel's title says it.
-            name: String::new(),
-            colour,
-            stroke: Stroke::Cloud,
-            points: dots.step_by(every).collect(),
-        }],
-        marks: Vec::new(),
         diagonal: true,
+        ..Panel::new(title, x, y, vec![series])
     })
 }

@@ -1,23 +1,29 @@
-//! One pair of axes with what is drawn between them.
+//! One pair of axes with the series drawn between them.
 
-use super::scale::{Scale, tick_label};
 use super::svg::{COLOURS, Svg};
+use super::*;
 
 pub struct Panel {
     pub title: String,
     pub x: Axis,
     pub y: Axis,
     pub series: Vec<Series>,
-    /// Moments on the x axis that something began at.
+    /// Moments on the x axis at which something began.
     pub marks: Vec<(f64, String)>,
-    /// Where both coordinates are the same.
+    /// Whether to draw the line where both coordinates are equal.
     pub diagonal: bool,
 }
 
 pub struct Axis {
-    /// With the unit.
-    pub label: String,
-    pub scale: Scale,
+    /// The label, with the unit.
+    label: &'static str,
+    scale: Scale,
+}
+
+impl Axis {
+    pub fn new(label: &'static str, scale: Scale) -> Axis {
+        Axis { label, scale }
+    }
 }
 
 #[derive(Clone)]
@@ -28,17 +34,34 @@ pub struct Series {
     pub points: Vec<(f64, f64)>,
 }
 
+impl Series {
+    /// Makes a series. Without a name it is not in the legend.
+    pub fn new(
+        name: impl Into<String>,
+        colour: usize,
+        stroke: Stroke,
+        points: impl IntoIterator<Item = (f64, f64)>,
+    ) -> Series {
+        let (name, points) = (name.into(), points.into_iter().collect());
+        Series {
+            name,
+            colour,
+            stroke,
+            points,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq)]
 pub enum Stroke {
     /// A line with a dot at each value.
     Dotted,
     Plain,
     Dashed,
-    /// Dots alone.
+    /// Only dots.
     Cloud,
 }
 
-/// A place in the picture.
 #[derive(Clone, Copy)]
 pub struct Place {
     pub left: f64,
@@ -47,19 +70,43 @@ pub struct Place {
     pub height: f64,
 }
 
-/// What titles, labels and ticks take around the axes.
+/// The room that titles, labels and ticks need around the axes.
 const LEFT: f64 = 62.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 26.0;
 const BOTTOM: f64 = 44.0;
-/// And what the words of marks take above them.
+/// The room that the words of marks need above the axes.
 const MARK_WORDS: f64 = 16.0;
-/// About the width of a letter of the ordinary size.
+/// The approximate width of a letter of the normal size.
 pub const LETTER: f64 = 7.0;
-/// Marks closer together than their words would be on top of each other.
+/// The least distance between the words of marks, so that they do not overlap.
 const WORDS_APART: f64 = 8.0;
 
 impl Panel {
+    pub fn new(title: impl Into<String>, x: Axis, y: Axis, series: Vec<Series>) -> Panel {
+        Panel {
+            title: title.into(),
+            x,
+            y,
+            series,
+            marks: Vec::new(),
+            diagonal: false,
+        }
+    }
+
+    /// Makes a panel of values over time, from zero on both axes.
+    pub fn over_time(
+        title: impl Into<String>,
+        x: &'static str,
+        y: &'static str,
+        series: Vec<Series>,
+    ) -> Panel {
+        let points = || series.iter().flat_map(|series| &series.points);
+        let last = points().map(|(x, _)| *x).fold(0.0, f64::max);
+        let y = Axis::new(y, Scale::linear(points().map(|(_, y)| *y)));
+        Panel::new(title, Axis::new(x, Scale::up_to(last)), y, series)
+    }
+
     pub fn draw(&self, svg: &mut Svg, place: Place) {
         let top = match self.marks.is_empty() {
             true => TOP,
@@ -93,12 +140,8 @@ impl Panel {
             };
             let y = bottom - place * inner.height;
             svg.line("rule", (inner.left, y), (right, y));
-            svg.text(
-                "soft",
-                "end",
-                (inner.left - 6.0, y + 4.0),
-                &tick_label(tick),
-            );
+            let at = (inner.left - 6.0, y + 4.0);
+            svg.text("soft", "end", at, &tick_label(tick));
         }
         let mut free_from = f64::NEG_INFINITY;
         for tick in self.x.scale.ticks() {
@@ -117,9 +160,9 @@ impl Panel {
         svg.line("axis", (inner.left, bottom), (right, bottom));
         svg.line("axis", (inner.left, inner.top), (inner.left, bottom));
         let middle = inner.left + inner.width / 2.0;
-        svg.text("soft", "middle", (middle, bottom + 36.0), &self.x.label);
+        svg.text("soft", "middle", (middle, bottom + 36.0), self.x.label);
         let middle = inner.top + inner.height / 2.0;
-        svg.upright_text("soft", (inner.left - 46.0, middle), &self.y.label);
+        svg.upright_text("soft", (inner.left - 46.0, middle), self.y.label);
     }
 
     fn draw_marks(&self, svg: &mut Svg, inner: Place) {
@@ -149,16 +192,16 @@ impl Panel {
     }
 }
 
-/// A series as it looks, through these places of the picture.
+/// Draws a series through these points of the picture.
 pub fn draw_stroke(svg: &mut Svg, series: &Series, places: &[(f64, f64)]) {
     let colour = series.colour % COLOURS;
     let line = format!("line s{colour}");
     match series.stroke {
         Stroke::Cloud => return svg.cloud(&format!("cloud s{colour}"), places),
-        Stroke::Dashed => svg.path(&line, "6 4", places),
-        Stroke::Dotted | Stroke::Plain => svg.path(&line, "", places),
+        Stroke::Dashed => svg.path(&line, Some("6 4"), places),
+        Stroke::Dotted | Stroke::Plain => svg.path(&line, None, places),
     }
-    // A single value would not be seen as a line.
+    // A single value would not be visible as a line.
     if series.stroke == Stroke::Dotted || places.len() == 1 {
         for place in places {
             svg.dot(&format!("f{colour}"), *place, 3.0);

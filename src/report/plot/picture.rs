@@ -1,12 +1,12 @@
 //! Panels beside and below each other, under one title and one legend.
 
-use super::panel::{LETTER, Panel, Place, Series, draw_stroke};
 use super::svg::Svg;
+use super::*;
 
 pub struct Picture {
-    pub title: String,
-    /// What has to be known to read it.
-    pub note: String,
+    pub title: &'static str,
+    /// What a reader has to know to read it.
+    pub note: &'static str,
     pub panels: Vec<Panel>,
     pub columns: usize,
     pub panel_height: f64,
@@ -24,9 +24,9 @@ impl Picture {
         let rows = self.panels.len().div_ceil(self.columns.max(1));
         let panels_top = MARGIN + 46.0 + legend_height;
         let height = panels_top + rows as f64 * self.panel_height + MARGIN;
-        let mut svg = Svg::new(WIDTH, height, &self.title);
-        svg.text("ink title", "start", (MARGIN, MARGIN + 14.0), &self.title);
-        svg.text("soft", "start", (MARGIN, MARGIN + 34.0), &self.note);
+        let mut svg = Svg::new(WIDTH, height, self.title);
+        svg.text("ink title", "start", (MARGIN, MARGIN + 14.0), self.title);
+        svg.text("soft", "start", (MARGIN, MARGIN + 34.0), self.note);
         for (entry, (left, top)) in entries.iter().zip(legend) {
             draw_entry(&mut svg, entry, (left, MARGIN + 42.0 + top));
         }
@@ -44,7 +44,7 @@ impl Picture {
         svg.finish()
     }
 
-    /// Each name once, as it looks.
+    /// Returns each name once, with its style.
     fn legend(&self) -> Vec<Series> {
         let mut entries: Vec<Series> = Vec::new();
         for series in self.panels.iter().flat_map(|panel| &panel.series) {
@@ -60,7 +60,7 @@ impl Picture {
     }
 }
 
-/// Where each entry starts, in lines, and how high all lines are.
+/// Returns where each entry starts, in lines, and the height of all lines.
 fn lay_out(entries: &[Series]) -> (Vec<(f64, f64)>, f64) {
     let (mut left, mut top) = (MARGIN, 0.0);
     let mut places = Vec::new();

@@ -1,7 +1,6 @@
-//! From values to places on an axis, with ticks at round numbers.
+//! Maps values to positions on an axis, with ticks at round numbers.
 
-/// From here on an axis has decades: what is small would lie on the line
-/// otherwise.
+/// From this ratio on an axis is logarithmic: small values would otherwise lie on the axis.
 const DECADES_FROM: f64 = 30.0;
 const SPREAD_FROM: f64 = 8.0;
 
@@ -13,46 +12,44 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// Starts at zero, unless the values span decades.
+    /// Makes a scale that starts at zero, unless the values span decades.
     pub fn fit(values: impl Iterator<Item = f64> + Clone) -> Scale {
         let above_zero = values.clone().filter(|value| *value > 0.0);
         let lowest = above_zero.fold(f64::INFINITY, f64::min);
         let highest = values.fold(0.0, f64::max);
         if highest / lowest >= DECADES_FROM {
-            return Scale {
-                low: round_below(lowest),
-                high: round_above(highest),
-                log: true,
-            };
+            return Scale::decades(lowest, highest);
         }
         Scale::to_round(highest)
     }
 
-    /// From zero, however far the values are apart.
+    fn decades(lowest: f64, highest: f64) -> Scale {
+        let (low, high) = (round_below(lowest), round_above(highest));
+        Scale {
+            low,
+            high,
+            log: true,
+        }
+    }
+
+    /// Makes a scale from zero, however different the values are.
     pub fn linear(values: impl Iterator<Item = f64>) -> Scale {
         Scale::to_round(values.fold(0.0, f64::max))
     }
 
-    /// For values that were chosen further and further apart, as numbers of contenders
-    /// are: by decades from less on.
+    /// Makes a scale for values with growing distances, such as numbers of contenders: it is
+    /// logarithmic from a smaller ratio on.
     pub fn spread(values: impl Iterator<Item = f64> + Clone) -> Scale {
         let lowest = values.clone().fold(f64::INFINITY, f64::min);
         let highest = values.clone().fold(0.0, f64::max);
-        match lowest > 0.0 && highest / lowest >= SPREAD_FROM {
-            true => Scale {
-                low: round_below(lowest),
-                high: round_above(highest),
-                log: true,
-            },
-            false => Scale::to_round(highest),
+        if lowest > 0.0 && highest / lowest >= SPREAD_FROM {
+            return Scale::decades(lowest, highest);
         }
+        Scale::to_round(highest)
     }
 
     fn to_round(highest: f64) -> Scale {
-        let high = match highest > 0.0 {
-            true => highest,
-            false => 1.0,
-        };
+        let high = if highest > 0.0 { highest } else { 1.0 };
         Scale {
             low: 0.0,
             high: (high / step(high) - 1e-9).ceil() * step(high),
@@ -60,7 +57,7 @@ impl Scale {
         }
     }
 
-    /// From zero to the value itself, and not to a round number above it.
+    /// Makes a scale from zero to the value itself, not to a round number above it.
     pub fn up_to(high: f64) -> Scale {
         Scale {
             low: 0.0,
@@ -69,7 +66,7 @@ impl Scale {
         }
     }
 
-    /// 0 to 1; `None` where the axis has no place for the value.
+    /// Returns a position from 0 to 1; `None` if the value has no place on the axis.
     pub fn place(&self, value: f64) -> Option<f64> {
         let place = match self.log {
             true if value <= 0.0 => return None,
@@ -88,7 +85,7 @@ impl Scale {
         (0..=count).map(|index| index as f64 * step).collect()
     }
 
-    /// 1, 2 and 5 of each decade while these are few, else whole decades.
+    /// Returns 1, 2 and 5 of each decade if there are few decades, else whole decades.
     fn log_ticks(&self) -> Vec<f64> {
         let (first, last) = (exponent(self.low), exponent(self.high));
         let digits: &[f64] = match last - first {
@@ -102,7 +99,7 @@ impl Scale {
     }
 }
 
-/// Between ticks, so that there are five or so.
+/// Returns a distance between ticks that gives about five of them.
 fn step(high: f64) -> f64 {
     let rough = high / 5.0;
     let decade = 10_f64.powi(exponent(rough));
@@ -133,7 +130,7 @@ fn round_above(value: f64) -> f64 {
     digit.unwrap_or(10.0 * decade)
 }
 
-/// `1500` is `1.5k`: an axis has no room for zeros.
+/// Writes `1500` as `1.5k`: an axis has no room for zeros.
 pub fn tick_label(value: f64) -> String {
     let (value, suffix) = match value.abs() {
         size if size >= 1e9 => (value / 1e9, "G"),

@@ -1,16 +1,15 @@
-//! A small writer of SVG: elements, attributes, escaped text. The same calls
-//! write the same bytes.
+//! A small writer of SVG. The same calls write the same bytes.
 
-use crate::report::markup::{Attributes, escaped, opened, short};
-use std::fmt::{Display, Write};
+use super::*;
 
 pub struct Svg {
-    text: String,
-    open: Vec<&'static str>,
+    width: String,
+    height: String,
+    inner: Markup,
 }
 
-/// Colours by class and not by attribute, so that dark surroundings can have others.
-/// Everything is below `.fencepost`, because a page may hold the picture in line.
+/// Colours are set by class and not by attribute, so that a dark theme can change them.
+/// Everything is below `.fencepost`, because a page may contain the picture inline.
 const STYLE: &str = "\
 .fencepost{font-family:system-ui,-apple-system,'Segoe UI',sans-serif;font-size:12px}
 .fencepost .paper{fill:#ffffff}.fencepost .ink{fill:#1f2328}.fencepost .soft{fill:#59636e}
@@ -31,128 +30,79 @@ const STYLE: &str = "\
 .fencepost .f3{fill:#e08bcb}.fencepost .f4{fill:#e3b341}.fencepost .f5{fill:#b392f0}
 }";
 
-/// How many colours there are; after the last comes the first again.
+/// The number of colours; the first follows the last.
 pub const COLOURS: usize = 6;
 
 impl Svg {
-    /// The title is also what a screen reader says.
+    /// Starts a picture. Screen readers also read the title.
     pub fn new(width: f64, height: f64, title: &str) -> Svg {
-        let mut svg = Svg {
-            text: String::new(),
-            open: Vec::new(),
+        let (width, height) = (short(width), short(height));
+        let inner = html! {
+            title { (title) }
+            style { (PreEscaped(STYLE)) }
+            rect.paper width="100%" height="100%" {}
         };
-        let size = format!("0 0 {} {}", short(width), short(height));
-        let attributes: [(&str, &dyn Display); 6] = [
-            ("xmlns", &"http://www.w3.org/2000/svg"),
-            ("class", &"fencepost"),
-            ("viewBox", &size),
-            ("width", &short(width)),
-            ("height", &short(height)),
-            ("role", &"img"),
-        ];
-        svg.begin("svg", &attributes);
-        svg.element("title", &[], title);
-        svg.element("style", &[], STYLE);
-        let all: &dyn Display = &"100%";
-        let paper: [(&str, &dyn Display); 3] =
-            [("class", &"paper"), ("width", all), ("height", all)];
-        svg.empty("rect", &paper);
-        svg
+        Svg {
+            width,
+            height,
+            inner,
+        }
+    }
+
+    fn add(&mut self, shape: Markup) {
+        self.inner.0 += &shape.0;
+        self.inner.0.push('\n');
     }
 
     pub fn line(&mut self, class: &str, from: (f64, f64), to: (f64, f64)) {
-        self.empty(
-            "line",
-            &[
-                ("class", &class),
-                ("x1", &short(from.0)),
-                ("y1", &short(from.1)),
-                ("x2", &short(to.0)),
-                ("y2", &short(to.1)),
-            ],
-        );
+        let [x1, y1, x2, y2] = [from.0, from.1, to.0, to.1].map(short);
+        self.add(html! { line class=(class) x1=(x1) y1=(y1) x2=(x2) y2=(y2) {} });
     }
 
-    pub fn path(&mut self, class: &str, dashes: &str, points: &[(f64, f64)]) {
+    pub fn path(&mut self, class: &str, dashes: Option<&str>, points: &[(f64, f64)]) {
         let mut way = String::new();
         for (index, (x, y)) in points.iter().enumerate() {
             let step = if index == 0 { 'M' } else { 'L' };
             let _ = write!(way, "{step}{} {}", short(*x), short(*y));
         }
-        self.empty(
-            "path",
-            &[
-                ("class", &class),
-                ("stroke-dasharray", &dashes),
-                ("d", &way),
-            ],
-        );
+        self.add(html! { path class=(class) stroke-dasharray=[dashes] d=(way) {} });
     }
 
-    /// Many small dots, as one path of strokes without length: a fifth of the bytes.
+    /// Draws many small dots as one path of strokes without length, which takes a fifth of the
+    /// bytes.
     pub fn cloud(&mut self, class: &str, places: &[(f64, f64)]) {
         let mut way = String::new();
         for (x, y) in places {
             let _ = write!(way, "M{} {}h0", short(*x), short(*y));
         }
-        self.empty("path", &[("class", &class), ("d", &way)]);
+        self.add(html! { path class=(class) d=(way) {} });
     }
 
     pub fn dot(&mut self, class: &str, at: (f64, f64), radius: f64) {
-        self.empty(
-            "circle",
-            &[
-                ("class", &class),
-                ("cx", &short(at.0)),
-                ("cy", &short(at.1)),
-                ("r", &short(radius)),
-            ],
-        );
+        let [x, y, radius] = [at.0, at.1, radius].map(short);
+        self.add(html! { circle class=(class) cx=(x) cy=(y) r=(radius) {} });
     }
 
-    /// `anchor`: start, middle or end.
+    /// Writes text. `anchor` is start, middle or end.
     pub fn text(&mut self, class: &str, anchor: &str, at: (f64, f64), words: &str) {
-        let attributes: [(&str, &dyn Display); 4] = [
-            ("class", &class),
-            ("text-anchor", &anchor),
-            ("x", &short(at.0)),
-            ("y", &short(at.1)),
-        ];
-        self.element("text", &attributes, words);
+        let [x, y] = [at.0, at.1].map(short);
+        self.add(html! { text class=(class) text-anchor=(anchor) x=(x) y=(y) { (words) } });
     }
 
-    /// Text that is read from below.
+    /// Writes text that is read from bottom to top.
     pub fn upright_text(&mut self, class: &str, at: (f64, f64), words: &str) {
         let turn = format!("translate({} {}) rotate(-90)", short(at.0), short(at.1));
-        let attributes: [(&str, &dyn Display); 3] = [
-            ("class", &class),
-            ("text-anchor", &"middle"),
-            ("transform", &turn),
-        ];
-        self.element("text", &attributes, words);
+        self.add(html! { text class=(class) text-anchor="middle" transform=(turn) { (words) } });
     }
 
-    pub fn finish(mut self) -> String {
-        while let Some(name) = self.open.pop() {
-            let _ = writeln!(self.text, "</{name}>");
-        }
-        self.text
-    }
-
-    fn begin(&mut self, name: &'static str, attributes: Attributes<'_>) {
-        self.text += &opened(name, attributes);
-        self.text += ">\n";
-        self.open.push(name);
-    }
-
-    fn empty(&mut self, name: &str, attributes: Attributes<'_>) {
-        self.text += &opened(name, attributes);
-        self.text += "/>\n";
-    }
-
-    fn element(&mut self, name: &str, attributes: Attributes<'_>, words: &str) {
-        self.text += &opened(name, attributes);
-        let _ = writeln!(self.text, ">{}</{name}>", escaped(words));
+    pub fn finish(self) -> String {
+        let (width, height) = (self.width, self.height);
+        let size = format!("0 0 {width} {height}");
+        let svg = html! {
+            svg xmlns="http://www.w3.org/2000/svg" class="fencepost" viewBox=(size)
+                width=(width) height=(height) role="img" { (self.inner) }
+        };
+        shown::lines(&svg.0).into_owned()
     }
 }
 

@@ -1,7 +1,5 @@
-use super::plots;
-use crate::model::{ArrivalEnd, ArrivalRow, Name, RunRecord};
-use crate::report::made_up::{arrivals, case, contended, growth, keyspace, run};
-use std::collections::BTreeMap;
+use super::*;
+use crate::report::made_up::{arrivals, case, contended, growth, keyspace, run, says};
 
 fn everything() -> (RunRecord, BTreeMap<Name, Vec<ArrivalRow>>) {
     let steps = [50, 200, 1000];
@@ -29,7 +27,7 @@ fn drawn() -> BTreeMap<String, String> {
     plots(&run, &arrivals).into_iter().collect()
 }
 
-/// Every tag is closed by its own end, and nothing but known entities is escaped.
+/// Checks that every tag is closed by its own end tag, and that only known entities occur.
 fn well_formed(text: &str) -> Result<(), String> {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = text;
@@ -90,7 +88,7 @@ fn every_picture_is_well_formed_and_needs_nothing_else() {
         assert!(found.is_empty(), "{name} has {found:?}");
         assert!(text.contains("prefers-color-scheme:dark"), "{name}");
     }
-    // For somebody who wants to look at them.
+    // This lets a developer look at them.
     if let Some(folder) = std::env::var_os("FENCEPOST_PLOTS") {
         for (name, text) in all {
             std::fs::write(std::path::Path::new(&folder).join(name), text).expect("a folder");
@@ -134,17 +132,16 @@ fn the_same_run_is_drawn_the_same() {
 fn names_axes_and_ticks_are_readable() {
     let all = drawn();
     let latency = &all["latency-vs-contenders.svg"];
-    for words in [
-        "queue-fair",
-        ">contenders<",
-        ">acquire latency (ms)<",
-        ">p999<",
-    ] {
-        assert!(latency.contains(words), "{words}");
-    }
-    for tick in [">50<", ">200<", ">1k<"] {
-        assert!(latency.contains(tick), "{tick}");
-    }
+    says(
+        latency,
+        &[
+            "queue-fair",
+            ">contenders<",
+            ">acquire latency (ms)<",
+            ">p999<",
+        ],
+    );
+    says(latency, &[">50<", ">200<", ">1k<"]);
     assert!(all["throughput-vs-contenders.svg"].contains("stroke-dasharray"));
     for words in [
         ">expiring<",

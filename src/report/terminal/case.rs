@@ -1,26 +1,19 @@
-//! What a person wants to know about one case, line by line.
+//! One case for a person, line by line.
 
-use crate::model::{
-    CaseResult, DoubtReason, Expectations, FaultRow, FaultStage, Finding, LockOutcome, Outcome,
-    Story, StoryStep,
-};
-use crate::report::grid::{columns, hung, wrapped, wrapped_painted};
-use crate::report::lock;
-use crate::report::look::{Color, Look};
-use crate::report::shown;
+use super::*;
 
-/// Stories shown per case; the result has them all.
+/// The number of stories shown per case; the result has all of them.
 const STORIES_SHOWN: usize = 1;
 const INDENT: &str = "  ";
 
-/// A case in parts, the more important ones first.
+/// The lines of a case in parts, the more important ones first.
 pub struct CaseLines {
     pub name: String,
-    /// The verdict: always shown.
+    /// The verdict, which is always shown.
     pub head: String,
-    /// What was expected and found, what became of the lock, and what is in doubt.
+    /// The expectations and findings, the outcome of the lock, and the doubts.
     pub found: Vec<String>,
-    /// How it came to that, and what stands at the end.
+    /// The explanation, and the final values.
     pub story: Vec<String>,
 }
 
@@ -35,7 +28,7 @@ impl CaseLines {
         }
     }
 
-    /// So many of the lines below the head.
+    /// Returns the lines below the head.
     pub fn body(&self) -> impl Iterator<Item = &String> {
         self.found.iter().chain(&self.story)
     }
@@ -45,8 +38,8 @@ fn lines(text: &str) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Whether the scenario came out as written, and whether the lock kept its promises: in one
-/// line where it fits, and else in two.
+/// Returns whether the scenario came out as expected, and whether the lock kept its promises:
+/// in one line if that fits, otherwise in two.
 fn head(case: &CaseResult, look: &Look) -> (String, String) {
     let outcome = match lock::is_only_not_offered(&case.verdict) {
         true => look.paint("inconclusive (not offered)", Color::Calm),
@@ -71,7 +64,7 @@ fn head(case: &CaseResult, look: &Look) -> (String, String) {
     }
 }
 
-/// Of a good case whose lock is good, the head says enough.
+/// Describes the lock. For a good case with a good lock, the head is enough.
 fn about_the_lock(case: &CaseResult, look: &Look) -> String {
     let Some(kept) = lock::outcome(case) else {
         return String::new();
@@ -86,8 +79,8 @@ fn about_the_lock(case: &CaseResult, look: &Look) -> String {
 
 fn found(case: &CaseResult, look: &Look) -> String {
     let width = look.width;
-    let findings: Vec<String> = case.verdict.findings.iter().map(finding_words).collect();
-    let mut text = wrapped(&findings.join(", "), INDENT, width);
+    let findings = joined(case.verdict.findings.iter().map(finding_words), ", ");
+    let mut text = wrapped(&findings, INDENT, width);
     if let Some(words) = violations_beside(case) {
         text += &wrapped(&words, INDENT, width);
     }
@@ -95,12 +88,9 @@ fn found(case: &CaseResult, look: &Look) -> String {
     for doubt in &case.verdict.doubts {
         let mut lines = doubt.text.lines();
         let first = lines.next().unwrap_or_default();
-        let certain = match doubt.reason {
-            DoubtReason::NotOffered => "not offered",
-            _ => "not certain",
-        };
-        text += &wrapped(&format!("{certain}: {first}"), INDENT, width);
-        // What a container printed last stays in its lines.
+        let first = format!("{}: {first}", lock::certainty(doubt));
+        text += &wrapped(&first, INDENT, width);
+        // The last output of a container keeps its lines.
         text.extend(lines.map(|line| format!("    {}\n", shown::lines(line))));
     }
     let healed = case.faults.iter();
@@ -127,7 +117,7 @@ fn story(case: &CaseResult, look: &Look) -> String {
         1 => text += "  and one more, in the result\n",
         more => text += &format!("  and {more} more, in the result\n"),
     }
-    // Of a load there may be thousands, and nobody was told to write anything in particular.
+    // A load is left out: it may have thousands of values, and no particular one was expected.
     let values = case.notes.values.iter();
     for (key, value) in values.filter(|_| case.notes.load.is_none()) {
         let value = String::from_utf8_lossy(value.as_bytes());
@@ -154,7 +144,7 @@ pub fn finding_words(finding: &Finding) -> String {
     }
 }
 
-/// Violations are told also where nothing is said about them.
+/// Returns the number of violations, if no expectation mentions them.
 fn violations_beside(case: &CaseResult) -> Option<String> {
     let is_about_them = |finding: &Finding| finding.what.starts_with(Expectations::VIOLATIONS);
     let count = case.judgement.violations.len();

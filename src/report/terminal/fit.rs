@@ -1,19 +1,19 @@
-//! As much about the cases as fits on a screen, the worst told best.
+//! Shows as much about the cases as fits on a screen, most about the worst.
 
 use super::case::CaseLines;
 
-/// How much is shown of each case, and of how many.
+/// The text about the cases.
 pub struct Fitted {
     pub text: String,
-    /// The cases of which something is left out.
+    /// The cases that are not shown completely.
     pub shortened: Vec<String>,
 }
 
-/// `order` has the places of the cases, worst first. There is room for so many
-/// lines, a blank one after the cases included.
+/// Fits the cases into this many lines, including a blank one after them. `order` has the
+/// positions of the cases, worst first.
 pub fn fit(cases: &[CaseLines], order: &[usize], room: usize) -> Fitted {
     let mut bodies = vec![0; cases.len()];
-    // One line says how many are not even named.
+    // One line is reserved for the number of cases that are not even named.
     let named = match cases.len() < room {
         true => cases.len(),
         false => room.saturating_sub(2),
@@ -23,13 +23,13 @@ pub fn fit(cases: &[CaseLines], order: &[usize], room: usize) -> Fitted {
     for (rank, place) in named.iter().enumerate() {
         let case = &cases[*place];
         let (found, whole) = (case.found.len(), case.body().count());
-        // A blank line comes after each body, and after the last head without one.
+        // A blank line comes after each body, and after the last head if it has no body.
         let ends_bare = bodies.last().is_some_and(|body| *body == 0) && place + 1 != cases.len();
         let blank = usize::from(ends_bare || rest > 0);
         let left = room.saturating_sub(named.len() + rest + blank + taken(&bodies) + 1);
         bodies[*place] = match (left >= whole, left >= found) {
             (true, _) => whole,
-            // The worst one is told as far as it goes.
+            // The worst case is shown as far as there is room.
             _ if rank == 0 => left,
             (_, true) => found,
             _ => 0,
@@ -62,7 +62,7 @@ pub fn fit(cases: &[CaseLines], order: &[usize], room: usize) -> Fitted {
     Fitted { text, shortened }
 }
 
-/// What bodies take, each with the blank line after it.
+/// Returns the lines that the bodies take, each with the blank line after it.
 fn taken(bodies: &[usize]) -> usize {
     let shown = bodies.iter().filter(|lines| **lines > 0);
     shown.map(|lines| lines + 1).sum()

@@ -5,33 +5,30 @@ mod fit;
 #[cfg(test)]
 mod tests;
 
-use super::grid::{wrapped, wrapped_painted};
-use super::look::{Color, Look};
-use super::{load, lock, shown};
-use crate::model::{CaseResult, LockOutcome, Outcome, RunRecord};
+use super::*;
 use case::CaseLines;
 pub use case::finding_words;
 use fit::{Fitted, fit};
 use std::borrow::Borrow;
 use std::path::Path;
 
-/// What one scenario says fits on one screen, with a line of `check` below it. The tables of a
-/// load come on top.
+/// The text about one scenario fits on one screen, with a line of `check` below it. The tables
+/// of a load are additional.
 const MOST_LINES: usize = 28;
-/// For files, where nobody counts columns.
+/// The style for files, which have no limit of columns.
 const QUOTED: Look = Look {
     color: false,
     width: usize::MAX,
     all: false,
 };
-/// Names in one line.
+/// The number of names in one line.
 const NAMES_SHOWN: usize = 3;
 
 pub fn screen(run: &RunRecord, look: &Look) -> String {
     screen_above("", run, look)
 }
 
-/// The same, with something below it on the same screen.
+/// Returns the same, with other text below it on the same screen.
 pub fn screen_above(below: &str, run: &RunRecord, look: &Look) -> String {
     let cases: Vec<CaseLines> = run
         .cases
@@ -39,18 +36,17 @@ pub fn screen_above(below: &str, run: &RunRecord, look: &Look) -> String {
         .map(|case| CaseLines::new(case, look))
         .collect();
     let closing = closing(run, look);
-    let room = match look.all {
-        true => usize::MAX,
-        false => {
-            let beyond_one = below.lines().count().saturating_sub(1);
-            MOST_LINES.saturating_sub(closing.lines().count() + beyond_one)
-        }
+    let room = if look.all {
+        usize::MAX
+    } else {
+        let beyond_one = below.lines().count().saturating_sub(1);
+        MOST_LINES.saturating_sub(closing.lines().count() + beyond_one)
     };
     let mut order: Vec<usize> = (0..cases.len()).collect();
     order.sort_by_key(|place| run.cases[*place].verdict.outcome);
     let mut fitted = fit(&cases, &order, room);
     if !fitted.shortened.is_empty() {
-        // That something is left out takes room too.
+        // The note that something is left out needs room too.
         let names: Vec<String> = cases.iter().map(|case| case.name.clone()).collect();
         let said = left_out(&names, run, look).lines().count();
         fitted = fit(&cases, &order, room.saturating_sub(said));
@@ -61,84 +57,75 @@ pub fn screen_above(below: &str, run: &RunRecord, look: &Look) -> String {
     text + &tables + &closing + &left_out + below
 }
 
-/// What a command says below a screen, as wide as that.
+/// Formats the words of a command below a screen, with the same width.
 pub fn remark(words: &str, look: &Look) -> String {
     wrapped(words, "", look.width)
 }
 
-/// A case alone, as a test report quotes it.
+/// Returns a single case, as a test report quotes it.
 pub fn case_text(case: &CaseResult) -> String {
     let whole = CaseLines::new(case, &QUOTED);
-    let lines = std::iter::once(&whole.head).chain(whole.body());
-    lines.cloned().collect::<Vec<String>>().join("\n")
+    joined(std::iter::once(&whole.head).chain(whole.body()), "\n")
 }
 
-/// What was expected and did not come, in a line.
+/// Returns the unmet expectations in one line.
 pub fn missed(case: &CaseResult) -> String {
     let findings = case.verdict.findings.iter();
     let missed = findings.filter(|finding| finding.outcome != Outcome::AsExpected);
-    let missed: Vec<String> = missed.map(finding_words).collect();
-    missed.join(", ")
+    joined(missed.map(finding_words), ", ")
 }
 
-/// The verdict in a line, for one of many runs.
+/// Returns the verdict in one line, for one of many runs.
 pub fn line(run: &RunRecord, look: &Look) -> String {
-    let as_expected = |case: &&CaseResult| case.verdict.outcome == Outcome::AsExpected;
     let words = format!(
         "{}: {} ({} of {} cases as expected){}",
         shown::line(&run.scenario),
         look.outcome(run.verdict()),
-        run.cases.iter().filter(as_expected).count(),
+        run.cases_as_expected(),
         run.cases.len() + run.unfinished.len(),
         broken_locks(run, look),
     );
     wrapped_painted(&words, "", look.width)
 }
 
-/// A lock that broke its promises is told of also where that was expected.
+/// Names the locks that broke their promises, even if that was expected.
 fn broken_locks(run: &RunRecord, look: &Look) -> String {
     let broken = run.cases.iter();
     let broken = broken.filter(|case| lock::outcome(case) == Some(LockOutcome::Broken));
     let broken: Vec<&str> = broken.map(|case| case.name.as_str()).collect();
-    match broken.is_empty() {
-        true => String::new(),
-        false => {
-            let cases = some_of(&broken);
-            let words = format!("{} in {cases}", LockOutcome::Broken);
-            format!(", {}", look.paint(&shown::line(&words), Color::Bad))
-        }
+    if broken.is_empty() {
+        return String::new();
     }
+    let words = format!("{} in {}", LockOutcome::Broken, some_of(&broken));
+    format!(", {}", look.paint(&shown::line(&words), Color::Bad))
 }
 
-/// What many runs came to, each with its verdict; those that are not as expected by name,
-/// and where all of them are.
+/// Summarizes many runs, each with its verdict. It names those that are not as expected, and
+/// the folder of all results.
 pub fn summary(runs: &[(String, Outcome)], results: &Path, look: &Look) -> String {
-    let of = |outcome: Outcome| {
-        let runs = runs.iter().filter(move |(_, verdict)| *verdict == outcome);
-        runs.map(|(scenario, _)| scenario.as_str())
-            .collect::<Vec<_>>()
-    };
-    let all = [
-        Outcome::AsExpected,
-        Outcome::Inconclusive,
-        Outcome::NotAsExpected,
-    ];
-    let counts = all.into_iter().filter(|outcome| !of(*outcome).is_empty());
-    let counts = counts.map(|outcome| format!("{} {}", of(outcome).len(), look.outcome(outcome)));
-    let counts: Vec<String> = counts.collect();
-    let mut text = format!("\n{} scenarios: {}\n", runs.len(), counts.join(", "));
-    for outcome in [Outcome::Inconclusive, Outcome::NotAsExpected] {
-        let names = of(outcome);
-        if !names.is_empty() {
-            text += &wrapped(
-                &format!("{outcome}: {}", names.join(", ")),
-                "  ",
-                look.width,
-            );
-        }
+    let mut by_outcome: BTreeMap<Outcome, Vec<&str>> = BTreeMap::new();
+    for (scenario, outcome) in runs {
+        by_outcome.entry(*outcome).or_default().push(scenario);
+    }
+    // The best outcomes come first.
+    let all = || by_outcome.iter().rev();
+    let counts = all().map(|(outcome, of)| format!("{} {}", of.len(), look.outcome(*outcome)));
+    let counts = joined(counts, ", ");
+    let mut text = format!("\n{} scenarios: {counts}\n", runs.len());
+    for (outcome, names) in all().filter(|(outcome, _)| **outcome != Outcome::AsExpected) {
+        let named = format!("{outcome}: {}", names.join(", "));
+        text += &wrapped(&named, "  ", look.width);
     }
     let results = results.display().to_string();
     text + &format!("results: {}\n", shown::line(&results))
+}
+
+/// Returns the overrides of the scenario's file, one per line.
+pub fn overrides(run: &RunRecord) -> Vec<String> {
+    let settings = (!run.settings.is_empty()).then(|| format!("with {}", run.settings.join(", ")));
+    let mutant = run.mutant.iter();
+    let mutant = mutant.map(|mutant| format!("with the defect `{mutant}` switched on"));
+    settings.into_iter().chain(mutant).collect()
 }
 
 fn closing(run: &RunRecord, look: &Look) -> String {
@@ -148,13 +135,10 @@ fn closing(run: &RunRecord, look: &Look) -> String {
         text += &format!("{}\n", wrapped(&words, "", look.width));
     }
     text += &line(run, look);
-    if !run.settings.is_empty() {
-        text += &wrapped(&format!("with {}", run.settings.join(", ")), "", look.width);
+    for line in overrides(run) {
+        text += &wrapped(&line, "", look.width);
     }
-    if let Some(mutant) = &run.mutant {
-        text += &format!("with the defect `{}` switched on\n", shown::line(mutant));
-    }
-    // A path is there to be copied, and stays in one piece.
+    // A path must be easy to copy, so it is not wrapped.
     let folder = run.folder.display().to_string();
     text + &format!("results: {}\n", shown::line(&folder))
 }

@@ -1,28 +1,15 @@
-use super::case_text;
-use super::{MOST_LINES, line, screen, summary};
-use crate::model::{
-    CaseResult, Doubt, DoubtReason, FaultStage, Finding, Found, Kept, Outcome, Promise, RowValue,
-    RunRecord, StepKind, Story, StoryStep, ViolationKind,
-};
-use crate::report::look::Look;
-use crate::report::made_up::{case, excused, fault, lock_case, run, violation};
-use std::path::Path;
-
-const PLAIN: Look = Look {
-    color: false,
-    width: 80,
-    all: false,
+use super::*;
+use crate::report::made_up::{
+    PLAIN, case, excused, fault, lock_case, missed, run, says, violation,
 };
 
 fn told(name: &str, outcome: Outcome, stories: usize) -> CaseResult {
     let mut case = case(name, None);
     case.verdict.outcome = outcome;
     case.verdict.findings = vec![Finding {
-        what: "accepted_writers".to_owned(),
-        expected: "1".to_owned(),
         held: outcome == Outcome::AsExpected,
-        found: Found::Count(2),
         outcome,
+        ..missed("accepted_writers", "1", 2)
     }];
     let step = |number: u64| StoryStep {
         kind: StepKind::Other,
@@ -87,10 +74,7 @@ fn what_is_left_out_is_said_with_where_it_is() {
 fn the_worst_case_is_told_before_those_that_are_as_expected() {
     let text = screen(&cases(4, Outcome::NotAsExpected), &PLAIN);
     assert!(text.contains("step 8 of case-3"), "{text}");
-    assert!(
-        text.contains("accepted writers 2 where 1 was expected"),
-        "{text}"
-    );
+    says(&text, &["accepted writers 2 where 1 was expected"]);
     assert!(!text.contains("step 1 of case-2"), "{text}");
 }
 
@@ -110,17 +94,9 @@ fn lines_are_as_wide_as_the_terminal_and_hang_together() {
 #[test]
 fn colours_take_no_room_and_are_left_out_where_nobody_wants_them() {
     let run = cases(2, Outcome::Inconclusive);
-    let painted = screen(
-        &run,
-        &Look {
-            color: true,
-            ..PLAIN
-        },
-    );
-    assert!(
-        painted.contains("\u{1b}[33minconclusive\u{1b}[0m"),
-        "{painted}"
-    );
+    let color = true;
+    let painted = screen(&run, &Look { color, ..PLAIN });
+    says(&painted, &["\u{1b}[33minconclusive\u{1b}[0m"]);
     let plain = screen(&run, &PLAIN);
     assert!(!plain.contains('\u{1b}'));
     assert_eq!(painted.lines().count(), plain.lines().count());
@@ -155,10 +131,7 @@ fn a_good_case_says_in_half_a_line_what_became_of_its_lock() {
     let text = screen(&run, &PLAIN);
     assert!(text.starts_with(said), "{text}");
     let all = screen(&run, &Look { all: true, ..PLAIN });
-    assert!(
-        all.contains("  renewal: not checked, nobody renewed\n"),
-        "{all}"
-    );
+    says(&all, &["  renewal: not checked, nobody renewed\n"]);
     let narrow = screen(&run, &Look { width: 40, ..PLAIN });
     let said = "fenced (fence on): as expected\n  the lock kept its promises\n";
     assert!(narrow.starts_with(said), "{narrow}");
@@ -201,22 +174,17 @@ fn what_a_lock_does_not_offer_is_told_calmly() {
         .insert(Promise::Order, Kept::NotOffered);
     let run = run(vec![case]);
     let text = screen(&run, &PLAIN);
-    for said in [
-        "fenced (fence on): inconclusive (not offered), the lock kept its promises\n",
-        "  not offered: order\n",
-        "  not offered: lost_leases: workers say so\n",
-    ] {
-        assert!(text.contains(said), "{said}\n{text}");
-    }
-    let look = Look {
-        color: true,
-        ..PLAIN
-    };
-    let painted = screen(&run, &look);
-    assert!(
-        painted.contains("\u{1b}[36minconclusive (not offered)\u{1b}[0m"),
-        "{painted}"
+    says(
+        &text,
+        &[
+            "fenced (fence on): inconclusive (not offered), the lock kept its promises\n",
+            "  not offered: order\n",
+            "  not offered: lost_leases: workers say so\n",
+        ],
     );
+    let color = true;
+    let painted = screen(&run, &Look { color, ..PLAIN });
+    says(&painted, &["\u{1b}[36minconclusive (not offered)\u{1b}[0m"]);
 }
 
 #[test]
@@ -258,7 +226,8 @@ fn nothing_out_of_a_record_moves_a_cursor_or_makes_a_line() {
     ] {
         let is_unseen = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
         assert!(!text.contains(is_unseen), "{text:?}");
-        // Only what a container printed, and the first line of a doubt, keep their lines.
+        // Only a doubt keeps its line breaks, because it may quote what a container printed.
+        // Its further lines are indented.
         let mut forged = text
             .lines()
             .filter(|line| line.trim_start().starts_with("forged"));

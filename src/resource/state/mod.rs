@@ -1,4 +1,4 @@
-//! The decision itself, without I/O: may this write happen?
+//! The decision whether a write is allowed, without I/O.
 
 #[cfg(test)]
 mod tests;
@@ -10,12 +10,12 @@ use crate::model::{BodyHash, Fence, FencingToken, LogRow, RowOutcome, RowValue};
 use bytes::Bytes;
 use std::collections::HashMap;
 
-/// What every accepted write so far adds up to. The log is its only memory:
-/// replaying the rows gives the same state again.
+/// The sum of all accepted writes so far. It is stored only in the log: replaying the rows
+/// gives the same state again.
 pub(super) struct State {
     fence: Fence,
     keys: HashMap<String, Entry>,
-    /// What all of them take up.
+    /// The size of all entries together.
     held_bytes: usize,
     most_bytes: usize,
     /// The position of the last row.
@@ -27,23 +27,25 @@ pub(super) struct State {
     lost: Option<String>,
 }
 
-pub(super) struct WriteRequest {
+#[derive(Clone, Debug)]
+pub struct WriteRequest {
     pub key: String,
     pub token: Option<FencingToken>,
     pub token_seq: u64,
     pub owner: Option<String>,
+    /// The position that the read before this write returned.
     pub based_on: Option<u64>,
     pub body: Bytes,
 }
 
-/// A token and the holder's own count under it, compared in that order.
+/// A token and the holder's own counter for it, compared in that order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Pair {
     pub token: FencingToken,
     pub seq: u64,
 }
 
-/// What to log, and what to answer once that is durable.
+/// The row to log, and the answer to give once it is durable.
 #[derive(Debug)]
 pub(super) struct Decision {
     pub row: LogRow,
@@ -52,7 +54,7 @@ pub(super) struct Decision {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// Applied, by this request or by the one that it repeats.
+    /// The write was applied, by this request or by the one that it repeats.
     Accepted {
         position: u64,
         max_fence: Option<FencingToken>,
@@ -63,12 +65,12 @@ pub(super) enum Answer {
     },
 }
 
-/// A write that is not decided on and not logged.
+/// The reason why a write is neither decided nor logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Undecided {
-    /// With the fence on, a write without a token is no write at all.
+    /// With the fence on, a write must have a token.
     TokenMissing,
-    /// Its value would be more than may be held in memory.
+    /// The value would exceed what may be held in memory.
     Full,
 }
 
@@ -79,11 +81,11 @@ pub(super) struct Stored {
     pub position: u64,
 }
 
-/// What the fence says to one write.
+/// The decision of the fence about one write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ruling {
     Apply,
-    /// The latest write again, which stands at this position.
+    /// It repeats the latest write, which is at this position.
     Repeat {
         position: u64,
     },
@@ -93,14 +95,14 @@ pub(super) enum Ruling {
     },
 }
 
-/// What an entry takes up beside its texts, with what the map and the allocator add.
+/// The size of an entry without its texts, including the overhead of the map and the allocator.
 const ENTRY_BYTES: usize = 256;
 
 struct Entry {
     value: Bytes,
     position: u64,
-    /// With the fence on this is always the write that stands; with the fence
-    /// off a lower token may have overwritten it.
+    /// The write with the highest pair. With the fence on this is always the current value;
+    /// with the fence off a lower token may have overwritten it.
     highest: Option<Highest>,
 }
 
@@ -205,7 +207,7 @@ impl State {
         Ok(Decision { row, answer })
     }
 
-    /// Takes a row of the log as decided, whatever the fence says today.
+    /// Applies a row of the log as it was decided, whatever the fence is now.
     pub fn replay(&mut self, row: LogRow) {
         self.position = row.seq;
         #[cfg(debug_assertions)]
@@ -216,7 +218,7 @@ impl State {
         }
     }
 
-    /// For [`Mutant::LoseKey`]: somebody has read the whole log.
+    /// Serves [`Mutant::LoseKey`]: a client has read the whole log.
     #[cfg(debug_assertions)]
     pub fn log_was_read(&mut self) {
         if self.mutant == Some(Mutant::LoseKey) {
@@ -244,18 +246,19 @@ impl State {
             token: write.token.ok_or(Undecided::TokenMissing)?,
             seq: write.token_seq,
         };
-        Ok(match highest {
-            None => Ruling::Apply,
-            Some(highest) if got > highest.pair => Ruling::Apply,
-            Some(highest) if got == highest.pair && highest.is_repeated_by(write) => {
-                Ruling::Repeat {
-                    position: highest.position,
-                }
-            }
-            Some(highest) => Ruling::Refuse {
-                seen: highest.pair,
-                got,
-            },
+        let Some(highest) = highest else {
+            return Ok(Ruling::Apply);
+        };
+        // The lock granted the token to one owner, so nobody else can go on counting with it.
+        let is_own = write.owner == highest.owner;
+        let seen = highest.pair;
+        Ok(if got.token > seen.token || (is_own && got > seen) {
+            Ruling::Apply
+        } else if is_own && got == seen && write.body == highest.body {
+            let position = highest.position;
+            Ruling::Repeat { position }
+        } else {
+            Ruling::Refuse { seen, got }
         })
     }
 
@@ -286,10 +289,10 @@ impl State {
         self.keys.insert(row.key.clone(), entry);
     }
 
-    /// A write that needs no more than what it replaces always has room.
+    /// Returns whether a write fits. One that needs no more than what it replaces always does.
     fn has_room(&self, write: &WriteRequest, before: Option<&Entry>) -> bool {
         let owner = write.owner.as_ref().map_or(0, String::len);
-        // With the fence off, the value of the highest token may stay beside this one.
+        // With the fence off, the value of the highest token may have to be kept beside this one.
         let highest = before.and_then(|entry| entry.highest.as_ref());
         let beside = match self.fence {
             Fence::On => 0,
@@ -304,19 +307,11 @@ impl State {
 impl Entry {
     fn bytes(&self, key: &str) -> usize {
         let highest = self.highest.as_ref().map_or(0, |highest| {
-            // The value that stands is usually the same bytes, and held once.
+            // The current value usually shares these bytes, which are held once.
             let is_shared = highest.position == self.position;
             let body = if is_shared { 0 } else { highest.body.len() };
             highest.owner.as_ref().map_or(0, String::len) + body
         });
         ENTRY_BYTES + key.len() + self.value.len() + highest
-    }
-}
-
-impl Highest {
-    /// A stranger who sends the same bytes is told the truth: the write that
-    /// stands is not theirs.
-    fn is_repeated_by(&self, write: &WriteRequest) -> bool {
-        write.owner == self.owner && write.body == self.body
     }
 }

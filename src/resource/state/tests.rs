@@ -89,6 +89,36 @@ fn the_latest_write_by_another_owner_is_refused() {
 }
 
 #[test]
+fn a_token_belongs_to_the_owner_of_its_highest_write() {
+    use RowOutcome::{Accepted, Duplicate, Rejected};
+    let steps = [
+        (Some("a"), 5, 0, Accepted),
+        (Some("b"), 5, 1, Rejected),
+        (None, 5, 1, Rejected),
+        (Some("a"), 5, 2, Accepted),
+        (Some("b"), 5, 2, Rejected),
+        (Some("a"), 5, 2, Duplicate),
+        (Some("b"), 6, 0, Accepted),
+        (Some("a"), 6, 1, Rejected),
+    ];
+    let mut state = State::new(Fence::On);
+    let mut rows = Vec::new();
+    for (owner, token, seq, expected) in steps {
+        let request = WriteRequest {
+            owner: owner.map(str::to_owned),
+            ..write(Some(token), seq, "v")
+        };
+        let row = state.decide(request.clone(), 0).unwrap().row;
+        assert_eq!(row.outcome, expected, "{owner:?} with ({token}, {seq})");
+        let mut replayed = State::new(Fence::On);
+        rows.iter().cloned().for_each(|row| replayed.replay(row));
+        let again = replayed.decide(request, 0).unwrap().row;
+        assert_eq!(again.outcome, expected, "after a restart");
+        rows.push(row);
+    }
+}
+
+#[test]
 fn a_missing_token_is_not_a_row() {
     let mut state = State::new(Fence::On);
     assert_eq!(
@@ -141,7 +171,7 @@ fn what_is_held_is_bounded_and_what_is_refused_for_it_is_no_row() {
         assert!(state.decide(to(0, 3, 5000), 0).is_err(), "it would grow");
         assert_eq!(state.get("0").unwrap().max_fence, Some(FencingToken(2)));
 
-        // What does not grow goes on, in the order that the log has.
+        // Writes that do not grow are still accepted, in the order of the log.
         let shorter = state.decide(to(0, 3, 400), 0).unwrap().row;
         assert_eq!(shorter.seq, full + 1);
         let stale = state.decide(to(0, 1, 400), 0).unwrap().row;

@@ -1,4 +1,4 @@
-use super::super::LOG_FILE_NAME;
+use super::super::storage::{FILE_NAME, Folder};
 use super::*;
 use crate::model::RowValue;
 use futures_util::StreamExt;
@@ -8,12 +8,12 @@ use std::os::fd::OwnedFd;
 use std::pin::pin;
 use std::sync::mpsc;
 use tempfile::TempDir;
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 #[tokio::test]
 async fn a_restart_keeps_values_and_fences() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(Fence::On, dir.path()).await;
+    let (dir, server) = Server::fresh(Fence::On).await;
     server.put(5, 1, "kept").await;
     server.put(3, 0, "stale").await;
     let before = server.value().await;
@@ -40,7 +40,7 @@ async fn a_restart_keeps_values_and_fences() {
 #[tokio::test]
 async fn a_torn_end_is_cut_and_the_resource_goes_on() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join(LOG_FILE_NAME);
+    let path = dir.path().join(FILE_NAME);
     let server = Server::start(Fence::On, dir.path()).await;
     server.put(5, 0, "kept").await;
     server.stop().await;
@@ -60,7 +60,7 @@ async fn a_torn_end_is_cut_and_the_resource_goes_on() {
 #[tokio::test]
 async fn a_log_damaged_in_the_middle_is_not_served() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join(LOG_FILE_NAME);
+    let path = dir.path().join(FILE_NAME);
     let server = Server::start(Fence::On, dir.path()).await;
     for token in 1..=3 {
         server.put(token, 0, "v").await;
@@ -83,7 +83,8 @@ async fn a_failed_disk_ends_the_resource_without_an_answer() {
     let (_reader, pipe) = io::pipe().unwrap();
     let pipe = File::from(OwnedFd::from(pipe));
     for (file, problem) in [(full, "cannot write to"), (pipe, "cannot sync")] {
-        let server = Server::over(Log::over(file)).await;
+        let log = Log::over(Folder::over(file, Path::new("log-of-a-test")));
+        let server = Server::over(log).await;
         let error = server.client.put(&attempt(1, 0, "v")).await.unwrap_err();
         assert!(error.outcome_unknown(), "{error}");
         let error = server.task.await.unwrap().unwrap_err().to_string();
@@ -93,21 +94,45 @@ async fn a_failed_disk_ends_the_resource_without_an_answer() {
 
 #[tokio::test]
 async fn nothing_is_answered_before_the_sync() {
-    let mut write = WriteToSlowDisk::begin(State::new(Fence::On)).await;
-    // That nothing comes can only be seen by waiting a while.
-    let early = timeout(Duration::from_millis(300), &mut write.answer).await;
-    assert!(early.is_err(), "answered while its sync is held back");
+    let write = WriteToSlowDisk::begin(State::new(Fence::On)).await;
+    // A later request has been answered, and the write has not.
+    let later = reqwest::get(format!("{}/healthz", write.server.url)).await;
+    assert!(later.unwrap().status().is_success());
+    let early = write.answer.is_finished();
+    assert!(!early, "answered while its sync is held back");
     write.disk_goes_on.send(()).unwrap();
     let answer = timeout(PATIENCE, write.answer).await.expect("an answer");
     assert_eq!(answer.unwrap(), WriteAnswer::Accepted { position: 1 });
 }
 
+#[tokio::test]
+async fn a_write_that_is_acknowledged_during_the_stop_is_sent_to_those_who_follow() {
+    let write = WriteToSlowDisk::begin(State::new(Fence::On)).await;
+    let mut rows = pin!(write.server.client.follow().await.unwrap());
+    let asked = reqwest::get(format!("{}/healthz", write.server.url)).await;
+    assert!(asked.unwrap().status().is_success());
+    let address = write.server.address().to_owned();
+    write.server.stop.send(()).unwrap();
+    // The port is closed, so the stop is under way.
+    let refused = async { while TcpStream::connect(&address).await.is_ok() {} };
+    timeout(PATIENCE, refused).await.expect("a closed port");
+    write.disk_goes_on.send(()).unwrap();
+    let row = timeout(PATIENCE, rows.next()).await.expect("a row");
+    assert_eq!(row.expect("a row").unwrap().seq, 1);
+    let answer = timeout(PATIENCE, write.answer).await.expect("an answer");
+    assert_eq!(answer.unwrap(), WriteAnswer::Accepted { position: 1 });
+    assert!(rows.next().await.is_none());
+    let ended = timeout(PATIENCE, write.server.task).await;
+    ended.expect("it ends").unwrap().unwrap();
+}
+
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A write that is in the file, and whose sync is held back.
+/// A write that is in the file, and whose sync is delayed.
 pub(super) struct WriteToSlowDisk {
     pub(super) answer: JoinHandle<WriteAnswer>,
     pub(super) disk_goes_on: mpsc::Sender<()>,
+    server: Server,
     _dir: TempDir,
 }
 
@@ -123,12 +148,15 @@ impl WriteToSlowDisk {
                 told.recv_timeout(PATIENCE).unwrap();
             });
         let server = Server::of(log, state).await;
-        let answer = tokio::spawn(async move { server.put(1, 0, "v").await });
+        let client = server.client.clone();
+        let write = async move { client.put(&attempt(1, 0, "v")).await.unwrap() };
+        let answer = tokio::spawn(write);
         let reached = timeout(PATIENCE, synced.recv()).await;
         reached.expect("a sync").unwrap();
         WriteToSlowDisk {
             answer,
             disk_goes_on,
+            server,
             _dir: dir,
         }
     }
@@ -139,8 +167,9 @@ async fn followers_of_a_failed_disk_are_let_go() {
     let dir = tempfile::tempdir().unwrap();
     let readable = dir.path().join("log");
     File::create(&readable).unwrap();
-    // Opened only for reading, so every write to it fails.
-    let log = Log::over(File::open(&readable).unwrap()).at(&readable);
+    // It is opened only for reading, so every write to it fails.
+    let file = File::open(&readable).unwrap();
+    let log = Log::over(Folder::over(file, &readable));
     let server = Server::over(log).await;
     let mut rows = pin!(server.client.follow().await.unwrap());
     let write = server.client.put(&attempt(1, 0, "v")).await;

@@ -1,11 +1,11 @@
-//! A client of a resource that is not one.
+//! A client that talks to something that is not a resource.
 
 use super::*;
 use axum::Router;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_util::sync::CancellationToken;
 
-/// Answers whatever is asked with this head, and then with this for ever.
+/// Answers every request with this head, and then with this chunk forever.
 async fn endless(head: &'static str, chunk: &'static [u8]) -> ResourceClient {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -54,7 +54,7 @@ async fn a_resource_that_is_full_has_certainly_not_written() {
     });
     let stopping = CancellationToken::new();
     let _stop = stopping.clone().drop_guard();
-    tokio::spawn(crate::serve::serve(listener, full, stopping));
+    tokio::spawn(bounded_io::serve::serve(listener, full, stopping));
     let client = ResourceClient::new(&url, Duration::from_secs(60)).unwrap();
     let error = client.put(&attempt(1, 0, "v")).await.unwrap_err();
     assert!(!error.outcome_unknown(), "{error}");

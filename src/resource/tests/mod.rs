@@ -1,8 +1,11 @@
-//! The whole resource, in-process: a real server, a real file, a real client.
+//! The whole resource in one process: a real server, a real file, a real client.
 
 mod durability;
+mod failing_disk;
 mod hostile;
+mod limits;
 mod log_routes;
+mod loop_disk;
 #[cfg(debug_assertions)]
 mod mutants;
 mod refusals;
@@ -10,7 +13,7 @@ mod writes;
 
 use super::log::Log;
 use super::state::State;
-use super::{Config, ResourceClient, ResourceError, WriteAnswer, WriteAttempt};
+use super::{Config, ResourceClient, ResourceError, WriteAnswer, WriteRequest};
 use crate::model::{Fence, FencingToken};
 use bytes::Bytes;
 use reqwest::{Method, RequestBuilder};
@@ -18,6 +21,7 @@ use serde_json::Value;
 use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
+use tempfile::TempDir;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
@@ -32,6 +36,13 @@ struct Server {
 impl Server {
     async fn start(fence: Fence, dir: &Path) -> Server {
         Server::configured(Config::new(fence, dir)).await
+    }
+
+    /// Starts a server in its own temporary folder.
+    async fn fresh(fence: Fence) -> (TempDir, Server) {
+        let dir = tempfile::tempdir().unwrap();
+        let server = Server::start(fence, dir.path()).await;
+        (dir, server)
     }
 
     async fn configured(config: Config) -> Server {
@@ -73,6 +84,10 @@ impl Server {
         self.task.await.unwrap().unwrap();
     }
 
+    fn address(&self) -> &str {
+        self.url.trim_start_matches("http://")
+    }
+
     async fn put(&self, token: u64, seq: u64, body: &'static str) -> WriteAnswer {
         self.client.put(&attempt(token, seq, body)).await.unwrap()
     }
@@ -81,7 +96,7 @@ impl Server {
         self.client.get("k").await.unwrap()
     }
 
-    /// A request that the client would not send.
+    /// Builds a request that the client would not send.
     fn raw(&self, method: Method, path: &str) -> RequestBuilder {
         let http = reqwest::Client::builder().no_proxy().build().unwrap();
         http.request(method, format!("{}{path}", self.url))
@@ -98,8 +113,8 @@ impl Server {
     }
 }
 
-fn attempt(token: u64, seq: u64, body: &'static str) -> WriteAttempt {
-    WriteAttempt {
+fn attempt(token: u64, seq: u64, body: &'static str) -> WriteRequest {
+    WriteRequest {
         key: "k".into(),
         token: Some(FencingToken(token)),
         token_seq: seq,
@@ -114,7 +129,7 @@ async fn status_and_text(request: RequestBuilder) -> (u16, String) {
     (response.status().as_u16(), response.text().await.unwrap())
 }
 
-/// Every error is JSON that says what is wrong.
+/// Returns status and message of an error, which must be JSON.
 async fn status_and_error(request: RequestBuilder) -> (u16, String) {
     let (status, text) = status_and_text(request).await;
     let body: Value = serde_json::from_str(&text).unwrap_or_else(|_| panic!("no JSON: {text}"));

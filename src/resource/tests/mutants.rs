@@ -1,5 +1,5 @@
-//! Each defect of the resource, beside a resource that is sound: the same steps
-//! keep a promise there and break it here.
+//! Each defect of the resource, beside a correct resource: the same steps keep a promise with
+//! the correct one and break it with the defect.
 
 use super::super::Mutant;
 use super::durability::WriteToSlowDisk;
@@ -14,11 +14,16 @@ async fn start(mutant: Option<Mutant>, dir: &Path) -> Server {
     Server::configured(config).await
 }
 
+async fn fresh(mutant: Option<Mutant>) -> (TempDir, Server) {
+    let dir = tempfile::tempdir().unwrap();
+    let server = start(mutant, dir.path()).await;
+    (dir, server)
+}
+
 #[tokio::test]
 async fn one_ignores_tokens() {
     for mutant in [None, Some(Mutant::IgnoreToken)] {
-        let dir = tempfile::tempdir().unwrap();
-        let server = start(mutant, dir.path()).await;
+        let (_dir, server) = fresh(mutant).await;
         assert_eq!(server.put(2, 0, "new").await, Accepted { position: 1 });
         let stale = server.put(1, 0, "old").await;
         assert_eq!(stale == Accepted { position: 2 }, mutant.is_some());
@@ -31,8 +36,7 @@ async fn one_ignores_tokens() {
 #[tokio::test]
 async fn one_accepts_equal_tokens() {
     for mutant in [None, Some(Mutant::AcceptEqual)] {
-        let dir = tempfile::tempdir().unwrap();
-        let server = start(mutant, dir.path()).await;
+        let (_dir, server) = fresh(mutant).await;
         assert_eq!(server.put(2, 0, "a").await, Accepted { position: 1 });
         let equal = server.put(2, 0, "b").await;
         assert_eq!(equal == Accepted { position: 2 }, mutant.is_some());
@@ -44,8 +48,7 @@ async fn one_accepts_equal_tokens() {
 #[tokio::test]
 async fn one_checks_after_applying() {
     for (mutant, stands) in [(None, "new"), (Some(Mutant::ApplyRefused), "old")] {
-        let dir = tempfile::tempdir().unwrap();
-        let server = start(mutant, dir.path()).await;
+        let (_dir, server) = fresh(mutant).await;
         server.put(2, 0, "new").await;
         assert!(matches!(server.put(1, 0, "old").await, Rejected { .. }));
         let stored = server.value().await.unwrap();
@@ -57,8 +60,7 @@ async fn one_checks_after_applying() {
 #[tokio::test]
 async fn one_forgets_at_restart() {
     for mutant in [None, Some(Mutant::ForgetMaxFence)] {
-        let dir = tempfile::tempdir().unwrap();
-        let server = start(mutant, dir.path()).await;
+        let (dir, server) = fresh(mutant).await;
         server.put(2, 0, "new").await;
         assert!(matches!(server.put(1, 0, "old").await, Rejected { .. }));
         server.stop().await;
@@ -72,10 +74,9 @@ async fn one_forgets_at_restart() {
 #[tokio::test]
 async fn one_loses_a_key() {
     for mutant in [None, Some(Mutant::LoseKey)] {
-        let dir = tempfile::tempdir().unwrap();
-        let server = start(mutant, dir.path()).await;
+        let (_dir, server) = fresh(mutant).await;
         server.put(1, 0, "only").await;
-        let other = WriteAttempt {
+        let other = WriteRequest {
             key: "other".into(),
             ..attempt(1, 0, "kept")
         };
@@ -91,13 +92,12 @@ async fn one_loses_a_key() {
 
 #[tokio::test]
 async fn one_takes_a_stranger_for_the_first_writer() {
-    let by = |owner: &str, body| WriteAttempt {
+    let by = |owner: &str, body| WriteRequest {
         owner: Some(owner.to_owned()),
         ..attempt(2, 0, body)
     };
     for mutant in [None, Some(Mutant::RepeatForStrangers)] {
-        let dir = tempfile::tempdir().unwrap();
-        let server = start(mutant, dir.path()).await;
+        let (_dir, server) = fresh(mutant).await;
         let first = server.client.put(&by("first", "a")).await.unwrap();
         let stranger = server.client.put(&by("stranger", "b")).await.unwrap();
         assert_eq!(stranger == first, mutant.is_some());
@@ -115,8 +115,7 @@ async fn one_takes_a_stranger_for_the_first_writer() {
 #[tokio::test]
 async fn one_refuses_the_highest_token() {
     for mutant in [None, Some(Mutant::RefuseHighest)] {
-        let dir = tempfile::tempdir().unwrap();
-        let server = start(mutant, dir.path()).await;
+        let (_dir, server) = fresh(mutant).await;
         assert_eq!(server.put(1, 0, "a").await, Accepted { position: 1 });
         let refusal = Rejected {
             seen: FencingToken(1),
@@ -132,8 +131,7 @@ async fn one_refuses_the_highest_token() {
 #[tokio::test]
 async fn one_states_a_wrong_maximum() {
     for (mutant, stated) in [(None, 5), (Some(Mutant::WrongMaximum), 6)] {
-        let dir = tempfile::tempdir().unwrap();
-        let server = start(mutant, dir.path()).await;
+        let (_dir, server) = fresh(mutant).await;
         server.put(5, 0, "new").await;
         let refusal = Rejected {
             seen: FencingToken(stated),
@@ -147,8 +145,7 @@ async fn one_states_a_wrong_maximum() {
 #[tokio::test]
 async fn one_names_a_position_twice() {
     for (mutant, second) in [(None, 2), (Some(Mutant::PositionTwice), 1)] {
-        let dir = tempfile::tempdir().unwrap();
-        let server = start(mutant, dir.path()).await;
+        let (_dir, server) = fresh(mutant).await;
         assert_eq!(server.put(1, 0, "a").await, Accepted { position: 1 });
         assert_eq!(server.put(2, 0, "b").await, Accepted { position: second });
         assert_eq!(server.put(3, 0, "c").await, Accepted { position: 3 });
@@ -159,7 +156,7 @@ async fn one_names_a_position_twice() {
     }
 }
 
-/// That a sound one does not is in `durability`.
+/// `durability` tests that a correct resource does not answer before the sync.
 #[tokio::test]
 async fn one_answers_before_the_sync() {
     let mut state = State::new(Fence::On);

@@ -3,8 +3,7 @@ use super::*;
 
 #[tokio::test]
 async fn malformed_writes_are_refused_and_nothing_is_applied() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(Fence::On, dir.path()).await;
+    let (_dir, server) = Server::fresh(Fence::On).await;
     let put = |path: &str| server.raw(Method::PUT, path).body("v");
     let long_key = format!("/r/{}", "k".repeat(MAX_KEY_BYTES + 1));
     let long_owner = "o".repeat(MAX_OWNER_BYTES + 1);
@@ -49,8 +48,7 @@ async fn malformed_writes_are_refused_and_nothing_is_applied() {
 
 #[tokio::test]
 async fn a_body_over_the_limit_is_413() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(Fence::On, dir.path()).await;
+    let (_dir, server) = Server::fresh(Fence::On).await;
     for (length, expected) in [
         (MAX_BODY_BYTES, 200),
         (MAX_BODY_BYTES + 1, 413),
@@ -60,7 +58,7 @@ async fn a_body_over_the_limit_is_413() {
         let sent = put.body(vec![b'v'; length]).send().await;
         match sent {
             Ok(response) => assert_eq!(response.status().as_u16(), expected),
-            // A sender in the middle of megabytes may meet a closed connection first.
+            // A client that is still sending megabytes may see a closed connection first.
             Err(error) => assert!(length > 1024 * 1024, "{error}"),
         }
     }
@@ -70,8 +68,7 @@ async fn a_body_over_the_limit_is_413() {
 
 #[tokio::test]
 async fn what_is_not_there_is_said_in_json() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(Fence::On, dir.path()).await;
+    let (_dir, server) = Server::fresh(Fence::On).await;
     let cases = [
         (Method::GET, "/r/k", 404, "nothing has been written"),
         (Method::GET, "/", 404, "try /r/{key}"),
@@ -92,18 +89,17 @@ async fn what_is_not_there_is_said_in_json() {
 
 #[tokio::test]
 async fn the_client_tells_a_bad_request_from_an_unknown_outcome() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(Fence::On, dir.path()).await;
+    let (_dir, server) = Server::fresh(Fence::On).await;
     let bad = [
-        WriteAttempt {
+        WriteRequest {
             token: None,
             ..attempt(0, 0, "")
         },
-        WriteAttempt {
+        WriteRequest {
             key: "..".into(),
             ..attempt(1, 0, "")
         },
-        WriteAttempt {
+        WriteRequest {
             owner: Some("two\nlines".into()),
             ..attempt(1, 0, "")
         },

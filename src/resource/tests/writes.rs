@@ -4,8 +4,7 @@ use WriteAnswer::{Accepted, Rejected};
 
 #[tokio::test]
 async fn a_lower_token_is_refused_and_changes_nothing() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(Fence::On, dir.path()).await;
+    let (_dir, server) = Server::fresh(Fence::On).await;
     assert_eq!(server.put(2, 0, "new").await, Accepted { position: 1 });
     assert_eq!(server.client.stale_rejections().await.unwrap(), 0);
 
@@ -25,8 +24,7 @@ async fn a_lower_token_is_refused_and_changes_nothing() {
 
 #[tokio::test]
 async fn answers_look_as_promised() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(Fence::On, dir.path()).await;
+    let (_dir, server) = Server::fresh(Fence::On).await;
     let put = server.raw(Method::PUT, "/r/k").header("X-Fence-Token", "7");
     let (status, text) = status_and_text(put.body("v")).await;
     assert_eq!(status, 200);
@@ -44,8 +42,7 @@ async fn answers_look_as_promised() {
 
 #[tokio::test]
 async fn the_latest_pair_again_is_answered_again_and_applied_once() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(Fence::On, dir.path()).await;
+    let (_dir, server) = Server::fresh(Fence::On).await;
     assert_eq!(server.put(5, 1, "a").await, Accepted { position: 1 });
     assert_eq!(server.put(5, 1, "a").await, Accepted { position: 1 });
     let other = server
@@ -82,13 +79,32 @@ async fn the_latest_pair_again_is_answered_again_and_applied_once() {
 }
 
 #[tokio::test]
+async fn another_owner_of_the_same_token_is_told_so() {
+    let (_dir, server) = Server::fresh(Fence::On).await;
+    let put = |owner: &str, seq: &str| {
+        let put = server.raw(Method::PUT, "/r/k").header("X-Fence-Token", "5");
+        put.header("X-Fence-Seq", seq)
+            .header("X-Owner", owner)
+            .body("v")
+    };
+    assert_eq!(status_and_text(put("a", "0")).await.0, 200);
+    let (status, text) = status_and_text(put("b", "1")).await;
+    assert_eq!(status, 409);
+    assert_eq!(
+        text,
+        r#"{"error":"fencing token of another owner","seen":5,"got":5,"seen_seq":0,"got_seq":1}"#
+    );
+    assert_eq!(status_and_text(put("a", "1")).await.0, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn with_the_fence_off_everything_is_accepted_and_logged() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(Fence::Off, dir.path()).await;
+    let (_dir, server) = Server::fresh(Fence::Off).await;
     for (token, position) in [(9, 1), (9, 2), (3, 3)] {
         assert_eq!(server.put(token, 0, "a").await, Accepted { position });
     }
-    let without = WriteAttempt {
+    let without = WriteRequest {
         token: None,
         body: Bytes::from_static(b"last"),
         ..attempt(0, 0, "")
@@ -107,9 +123,8 @@ async fn with_the_fence_off_everything_is_accepted_and_logged() {
 
 #[tokio::test]
 async fn what_the_judge_needs_is_in_the_row() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(Fence::On, dir.path()).await;
-    let write = WriteAttempt {
+    let (_dir, server) = Server::fresh(Fence::On).await;
+    let write = WriteRequest {
         owner: Some("hold-1".into()),
         based_on: Some(17),
         body: Bytes::from_static(&[0xff, 0]),
@@ -132,11 +147,10 @@ async fn what_the_judge_needs_is_in_the_row() {
 
 #[tokio::test]
 async fn keys_are_apart_and_may_hold_anything_printable() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(Fence::On, dir.path()).await;
+    let (_dir, server) = Server::fresh(Fence::On).await;
     let keys = ["a/b", "a%2Fb", "ключ", "a b?c#d", "...", "%", "\"\\"];
     for (key, token) in keys.into_iter().zip((0..7).rev()) {
-        let write = WriteAttempt {
+        let write = WriteRequest {
             key: key.into(),
             body: Bytes::from_static(key.as_bytes()),
             ..attempt(token, 0, "")
@@ -153,8 +167,7 @@ async fn keys_are_apart_and_may_hold_anything_printable() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn many_writers_at_once_leave_one_order_without_a_gap() {
-    let dir = tempfile::tempdir().unwrap();
-    let server = Server::start(Fence::On, dir.path()).await;
+    let (_dir, server) = Server::fresh(Fence::On).await;
     let writers: Vec<_> = (1..=200)
         .map(|token| {
             let client = server.client.clone();
@@ -175,7 +188,7 @@ async fn many_writers_at_once_leave_one_order_without_a_gap() {
     assert_eq!(pairs.len() as u64, accepted);
     assert!(pairs.is_sorted_by(|a, b| a < b), "{pairs:?}");
     assert_eq!(pairs.last(), Some(&(Some(FencingToken(200)), 0)));
-    // How many share a sync is up to the disk here; `commit` pins it down.
+    // The disk decides here how many writes share a sync; `commit` tests the exact number.
     assert!(server.metric("resource_commit_batches_total").await <= 200);
     assert_eq!(
         server.client.stale_rejections().await.unwrap(),

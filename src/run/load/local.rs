@@ -1,50 +1,65 @@
-//! A load at servers that are there already, without containers.
+//! A load on servers that run already, without containers.
 
 use super::resource_process::ResourceProcess;
-use super::{LoadRun, Loaded};
-use crate::load::Targets;
-use crate::model::{CaseNotes, CaseResult, LoadPlan, LockServers, RunRecord};
-use crate::progress::{Progress, Task};
+use super::*;
+use crate::model::{CaseResult, RunRecord};
+use crate::progress::Progress;
 use crate::resource::ResourceClient;
+use crate::run::RunFolder;
+use crate::run::case::judge;
 use crate::run::collect::{ANSWER_DEADLINE, ask_resource};
-use crate::run::evidence::Evidence;
-use crate::run::judge::judge_case;
-use crate::run::open_run::{Begun, OpenRun};
-use crate::run::phases::Phases;
+use crate::run::open_run::OpenRun;
+use crate::run::options::new_record;
+use crate::run::phase_times::PhaseTimes;
 use crate::run::settle::is_still;
-use crate::run::{RunError, RunFolder};
 use crate::scenario::{Case, Scenario};
+use crate::services::LockServers;
+use clap::Args;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use tokio_util::sync::CancellationToken;
 
 pub struct LocalRequest<'a> {
     pub scenario: &'a Scenario,
     pub servers: ServerAddresses,
-    /// A resource that is there already; without it, each case starts its own.
+    /// A resource that runs already; without it, each case starts its own.
     pub resource: Option<String>,
     pub seed: u64,
     pub results: PathBuf,
 }
 
-/// `host:port` of each server.
-#[derive(Clone, Debug, Default)]
+/// `host:port` of each server, by the program that it runs.
+#[derive(Args, Clone, Debug, Default)]
 pub struct ServerAddresses {
+    /// A Redis; several are the independent nodes of Redlock
+    #[arg(long, value_delimiter = ',', value_name = "HOST:PORT")]
     pub redis: Vec<String>,
+    /// The members of an etcd cluster
+    #[arg(long, value_delimiter = ',', value_name = "HOST:PORT")]
     pub etcd: Vec<String>,
 }
 
 impl ServerAddresses {
-    fn of(&self, kind: LockServers) -> &[String] {
-        match kind {
-            LockServers::OneRedis | LockServers::RedisNodes => &self.redis,
-            LockServers::Etcd => &self.etcd,
-        }
+    fn by_program(&self) -> [(&'static str, &[String]); 2] {
+        [("redis", &self.redis), ("etcd", &self.etcd)]
+    }
+
+    /// Returns every address with the program that runs there.
+    pub fn all(&self) -> impl Iterator<Item = (&'static str, &String)> {
+        let all = self.by_program().into_iter();
+        all.flat_map(|(program, all)| all.iter().map(move |address| (program, address)))
+    }
+
+    pub fn of(&self, kind: LockServers) -> &[String] {
+        let mut all = self.by_program().into_iter();
+        let found = all.find(|(program, _)| *program == kind.program.name);
+        found.map_or(&[], |(_, all)| all)
     }
 
     fn environment(&self) -> BTreeMap<String, String> {
-        let named = [("redis", &self.redis), ("etcd", &self.etcd)];
-        let named = named.into_iter().filter(|(_, all)| !all.is_empty());
+        let named = self
+            .by_program()
+            .into_iter()
+            .filter(|(_, all)| !all.is_empty());
         named
             .map(|(name, all)| (format!("servers {name}"), all.join(",")))
             .collect()
@@ -56,21 +71,14 @@ pub async fn run_local(
     request: &LocalRequest<'_>,
     progress: &dyn Progress,
     interrupt: &CancellationToken,
-) -> Result<RunRecord, RunError> {
+) -> RunResult<RunRecord> {
     let scenario = request.scenario;
     RunFolder::check(&request.results, &scenario.name)?;
-    let mut run = OpenRun::begin(Begun {
-        scenario,
-        order: scenario
-            .cases
-            .iter()
-            .map(|case| case.name.clone())
-            .collect(),
-        seed: request.seed,
-        mutant: None,
-        results: &request.results,
+    let record = RunRecord {
         environment: request.servers.environment(),
-    })?;
+        ..new_record(scenario, request.seed)
+    };
+    let mut run = OpenRun::begin(record, scenario, &request.results)?;
     for case in &scenario.cases {
         let ran = run_case(request, case, &run.folder, progress, interrupt).await;
         match ran {
@@ -90,7 +98,7 @@ async fn run_case(
     folder: &RunFolder,
     progress: &dyn Progress,
     interrupt: &CancellationToken,
-) -> Result<CaseResult, RunError> {
+) -> RunResult<CaseResult> {
     let task = progress.begin(&format!("{} {}", request.scenario.name, case.name));
     let evidence = Evidence::create(folder.case(&case.name))?;
     let local = LocalCase {
@@ -100,20 +108,17 @@ async fn run_case(
         task: task.as_ref(),
         interrupt,
     };
-    let mut clock = Phases::default();
-    let mut notes = match local.play(&mut clock).await {
+    let times = PhaseTimes::default();
+    let mut notes = match local.play(&times).await {
         Ok(notes) => notes,
         Err(error) => {
-            // A disk that is full has been reported already.
+            // A full disk has been reported already.
             let _ = evidence.notes(&evidence.so_far(error.to_string()));
             return Err(error);
         }
     };
-    notes.measurements = clock.finish();
-    evidence.notes(&notes)?;
-    let outcome = judge_case(case, &folder.case(&case.name))?;
-    task.finish(&outcome.verdict.outcome.to_string());
-    Ok(outcome)
+    notes.measurements = times.finish();
+    judge(case, &evidence, &notes, task.as_ref())
 }
 
 struct LocalCase<'a> {
@@ -125,23 +130,23 @@ struct LocalCase<'a> {
 }
 
 impl LocalCase<'_> {
-    async fn play(&self, clock: &mut Phases) -> Result<CaseNotes, RunError> {
+    async fn play(&self, times: &PhaseTimes) -> RunResult<CaseNotes> {
         let plan = self.case.setup.load.as_ref();
-        let plan = plan.ok_or_else(|| RunError::Report("this case is no load".to_owned()))?;
+        let plan = plan.ok_or_else(|| RunError::Report("this case is not a load".to_owned()))?;
         match (plan, &self.request.resource) {
             (LoadPlan::Keyspace(_), _) => {
-                let loaded = clock.time("scenario", self.load(plan, "")).await?;
+                let loaded = times.time("scenario", self.load(plan, "")).await?;
                 Ok(loaded.notes)
             }
-            (LoadPlan::Contend(_), Some(url)) => self.with_resource(plan, url, clock).await,
+            (LoadPlan::Contend(_), Some(url)) => self.with_resource(plan, url, times).await,
             (LoadPlan::Contend(_), None) => {
                 let data = self.evidence.folder().join("resource");
                 let start = ResourceProcess::start(&data, self.case.fence);
-                let resource = clock.time("start", start).await?;
-                let played = self.with_resource(plan, &resource.url, clock).await;
-                clock.time("clean", resource.end()).await;
+                let resource = times.time("start", start).await?;
+                let played = self.with_resource(plan, &resource.url, times).await;
+                times.time("clean", resource.end()).await;
                 if played.is_ok() {
-                    // What it says is in the evidence, all of it.
+                    // All of its data are in the evidence.
                     let _ = std::fs::remove_dir_all(&data);
                 }
                 played
@@ -153,12 +158,10 @@ impl LocalCase<'_> {
         &self,
         plan: &LoadPlan,
         url: &str,
-        clock: &mut Phases,
-    ) -> Result<CaseNotes, RunError> {
-        let Loaded {
-            mut notes,
-            unanswered,
-        } = clock.time("scenario", self.load(plan, url)).await?;
+        times: &PhaseTimes,
+    ) -> RunResult<CaseNotes> {
+        let played = times.time("scenario", self.load(plan, url)).await?;
+        let (mut notes, unanswered) = (played.notes, played.unanswered);
         self.task.detail("collecting");
         let collecting = async {
             let client = ResourceClient::new(url, ANSWER_DEADLINE);
@@ -171,21 +174,21 @@ impl LocalCase<'_> {
             }
             ask_resource(&client, "resource", self.evidence, &mut notes).await
         };
-        clock.time("collect", collecting).await?;
+        times.time("collect", collecting).await?;
         Ok(notes)
     }
 
-    async fn load(&self, plan: &LoadPlan, resource: &str) -> Result<Loaded, RunError> {
-        let kind = self.case.setup.lock.backend.servers();
+    async fn load(&self, plan: &LoadPlan, resource: &str) -> RunResult<PlayResult> {
+        let setup = &self.case.setup;
+        let kind = setup.lock.backend.servers();
         let load = LoadRun {
             plan,
-            kind,
+            setup,
             targets: Targets {
                 lock_servers: self.request.servers.of(kind).to_vec(),
                 resource: resource.to_owned(),
             },
             seed: self.request.seed,
-            deadline: self.case.setup.deadline,
             evidence: self.evidence,
             task: self.task,
             interrupt: self.interrupt,

@@ -1,5 +1,5 @@
-//! A case of `kind: load`: this process makes the load, at servers in containers
-//! or anywhere else, and what it measures is on disk as it goes.
+//! A case of `kind: load`: this process makes the load on servers in containers or anywhere else,
+//! and writes what it measures to disk as it goes.
 
 mod local;
 mod plots;
@@ -9,49 +9,44 @@ mod resource_process;
 pub use local::{LocalRequest, ServerAddresses, run_local};
 pub use plots::{draw_plots, write_plots};
 
-use super::RunError;
 use super::evidence::Evidence;
+use super::play::PlayResult;
+use super::{RunError, RunResult};
 use crate::clock::raw_monotonic_ns;
-use crate::load::{LoadError, Targets, contend, keyspace};
-use crate::model::{CaseNotes, LoadPlan, LoadRecord, LockServers, format_duration};
+use crate::load::{LoadError, LoadPlan, LoadResult, Targets, contend, keyspace};
+use crate::model::{CaseNotes, LoadRecord, format_duration};
 use crate::progress::Task;
+use crate::scenario::Setup;
+use parking_lot::Mutex;
 use recording::Recording;
+use std::path::Path;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
-/// How old what is not on disk yet may be.
+/// Rows are on disk after this time at the latest.
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
-/// What a load that was told to stop may take to give back what it holds.
+/// The time that a load may take to release its locks after it was told to stop.
 const LAST_WORDS: Duration = Duration::from_secs(10);
-/// Millions of keys are not removed in a moment.
+/// The same for a keyspace: millions of keys are not removed in a moment.
 const LAST_WORDS_OF_A_KEYSPACE: Duration = Duration::from_secs(120);
 
-/// One load, and where it goes.
 pub struct LoadRun<'a> {
     pub plan: &'a LoadPlan,
-    pub kind: LockServers,
+    pub setup: &'a Setup,
     pub targets: Targets,
     pub seed: u64,
-    pub deadline: Duration,
     pub evidence: &'a Evidence,
     pub task: &'a dyn Task,
     pub interrupt: &'a CancellationToken,
 }
 
-/// What is known of a load when it is over.
-pub struct Loaded {
-    pub notes: CaseNotes,
-    /// Some write may still be under way.
-    pub unanswered: bool,
-}
-
 impl LoadRun<'_> {
-    /// Makes the load to its end, or to its deadline. One that was cut short keeps
-    /// what it has, and says why.
-    pub async fn run(self) -> Result<Loaded, RunError> {
+    /// Makes the load until its end or its deadline. A load that was cut short keeps what it has,
+    /// with the reason.
+    pub async fn run(self) -> RunResult<PlayResult> {
         let recording = Arc::new(Recording::open(self.evidence.folder())?);
         let so_far = Mutex::new(LoadRecord::default());
         let ended = self.until_its_end(&recording, &so_far).await;
@@ -59,7 +54,7 @@ impl LoadRun<'_> {
         recording.flush();
         recording.check()?;
         self.evidence.check()?;
-        let mut record = so_far.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let mut record = so_far.into_inner();
         let mut gaps = Vec::new();
         match ended {
             Ok(()) => {}
@@ -72,7 +67,7 @@ impl LoadRun<'_> {
             }
             Err(error) => return Err(error.into()),
         }
-        Ok(Loaded {
+        Ok(PlayResult {
             notes: CaseNotes {
                 workers: recording.workers(),
                 gaps,
@@ -81,6 +76,7 @@ impl LoadRun<'_> {
                 ..CaseNotes::default()
             },
             unanswered: recording.unanswered(),
+            observers: Vec::new(),
         })
     }
 
@@ -88,7 +84,7 @@ impl LoadRun<'_> {
         &self,
         recording: &Arc<Recording>,
         so_far: &Mutex<LoadRecord>,
-    ) -> Result<(), LoadError> {
+    ) -> LoadResult {
         let stop = self.interrupt.child_token();
         let mut load = pin!(self.make(recording, so_far, &stop));
         let mut flush = interval(FLUSH_EVERY);
@@ -96,7 +92,7 @@ impl LoadRun<'_> {
         let mut out_of_patience = pin!(async {
             tokio::select! {
                 () = self.interrupt.cancelled() => {}
-                () = sleep(self.deadline) => stop.cancel(),
+                () = sleep(self.setup.deadline) => stop.cancel(),
             }
             sleep(self.last_words()).await;
         });
@@ -126,13 +122,14 @@ impl LoadRun<'_> {
         }
     }
 
-    /// What was told to stop says only that; whether that was the deadline is known here.
-    fn why(&self, ended: Result<(), LoadError>, stop: &CancellationToken) -> Result<(), LoadError> {
+    /// Adds the deadline to the reason, if it was the deadline: a load that is told to stop does
+    /// not know why.
+    fn why(&self, ended: LoadResult, stop: &CancellationToken) -> LoadResult {
         match ended {
             Err(LoadError::CutShort(reason))
                 if stop.is_cancelled() && !self.interrupt.is_cancelled() =>
             {
-                let limit = format_duration(self.deadline);
+                let limit = format_duration(self.setup.deadline);
                 let words = format!("gave up after {limit}: {reason}");
                 Err(LoadError::CutShort(words))
             }
@@ -145,9 +142,9 @@ impl LoadRun<'_> {
         recording: &Arc<Recording>,
         so_far: &Mutex<LoadRecord>,
         stop: &CancellationToken,
-    ) -> Result<(), LoadError> {
+    ) -> LoadResult {
         let tell = |change: &dyn Fn(&mut LoadRecord)| {
-            let mut record = lock(so_far);
+            let mut record = so_far.lock();
             change(&mut record);
             recording.flush();
             self.evidence.load(&recording.workers(), &record);
@@ -168,7 +165,7 @@ impl LoadRun<'_> {
                 let servers = &self.targets.lock_servers;
                 keyspace(
                     plan,
-                    self.kind,
+                    self.setup.lock.backend,
                     servers,
                     self.seed,
                     self.task,
@@ -179,8 +176,4 @@ impl LoadRun<'_> {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,7 +6,7 @@ use crate::run::recorded::read_lines;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// `plots/*.svg` of a run with load; nothing for one without.
+/// Writes `plots/*.svg` of a run with load; nothing for one without.
 pub fn write_plots(run: &RunRecord) -> Result<(), FolderError> {
     for (name, svg) in draw_plots(run) {
         let folder = make_folder_in(&run.folder, "plots")?;
@@ -15,7 +15,6 @@ pub fn write_plots(run: &RunRecord) -> Result<(), FolderError> {
     Ok(())
 }
 
-/// File names and contents.
 pub fn draw_plots(run: &RunRecord) -> Vec<(String, String)> {
     let loads = run.cases.iter().filter(|case| case.notes.load.is_some());
     let arrivals = loads.map(|case| {
@@ -26,8 +25,8 @@ pub fn draw_plots(run: &RunRecord) -> Vec<(String, String)> {
     plot::plots(run, &arrivals)
 }
 
-/// All that is drawn of the arrivals, of which there may be millions. What cannot be
-/// read is left out: plots are no evidence, and nothing is judged by the arrivals.
+/// Returns the arrivals that are drawn, of the millions that there may be. A row that cannot be
+/// read is left out: plots are not evidence, and nothing is judged by the arrivals.
 fn grants_of_the_largest_step(case: &CaseResult, file: &Path) -> Vec<ArrivalRow> {
     let steps = case.notes.load.iter().flat_map(|load| &load.steps);
     let Some(largest) = steps.map(|step| step.contenders).max() else {

@@ -1,19 +1,19 @@
-//! The rows of a load. There are too many for a write to the disk each: they are
-//! gathered, and written when there are enough of them or when somebody says so.
+//! The rows of a load. There are too many for one write to the disk each: they are gathered, and
+//! written when there are enough of them or at a flush.
 
-use crate::files;
+use super::*;
 use crate::load::Recorder;
 use crate::model::{ArrivalRow, Event, EventKind, Step};
 use crate::run::FolderError;
-use crate::run::evidence::{ARRIVALS, HISTORY};
+use crate::run::evidence::{ARRIVALS, Broken, HISTORY, append};
 use crate::run::folder::write_failed;
+use bounded_io::files;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
 
 const GATHERED_BYTES: usize = 64 * 1024;
 
@@ -21,11 +21,10 @@ pub struct Recording {
     folder: PathBuf,
     history: Mutex<BufWriter<File>>,
     arrivals: Mutex<BufWriter<File>>,
-    /// Those who said that they are ready.
+    /// The workers that reported that they are ready.
     workers: Mutex<BTreeSet<String>>,
     unanswered: AtomicBool,
-    /// The first thing that could not be written.
-    broken: OnceLock<(PathBuf, io::Error)>,
+    broken: Broken,
 }
 
 impl Recording {
@@ -38,56 +37,37 @@ impl Recording {
         };
         Ok(Recording {
             folder: folder.to_owned(),
-            // Every case has one from its beginning.
+            // Every case has this file from its beginning.
             history: open(HISTORY, files::append_private)?,
             arrivals: open(ARRIVALS, |path| files::create(path, files::FOR_ALL))?,
             workers: Mutex::default(),
             unanswered: AtomicBool::new(false),
-            broken: OnceLock::new(),
+            broken: Broken::default(),
         })
     }
 
     pub fn flush(&self) {
         for (file, name) in [(&self.history, HISTORY), (&self.arrivals, ARRIVALS)] {
-            let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-            self.note(file.flush(), name);
+            self.broken
+                .note(self.folder.join(name), file.lock().flush());
         }
     }
 
-    /// Whether everything so far could be written.
     pub fn check(&self) -> Result<(), FolderError> {
-        match self.broken.get() {
-            None => Ok(()),
-            // An error of the system can be told again, but not copied.
-            Some((path, error)) => Err(write_failed(path)(io::Error::new(
-                error.kind(),
-                error.to_string(),
-            ))),
-        }
+        self.broken.check()
     }
 
     pub fn workers(&self) -> Vec<String> {
         let workers = self.workers.lock();
-        let workers = workers.unwrap_or_else(PoisonError::into_inner);
         workers.iter().cloned().collect()
     }
 
-    /// Whether a write got no answer.
     pub fn unanswered(&self) -> bool {
         self.unanswered.load(Ordering::Relaxed)
     }
 
     fn append(&self, file: &Mutex<BufWriter<File>>, name: &str, row: &impl Serialize) {
-        let mut line = serde_json::to_vec(row).unwrap_or_default();
-        line.push(b'\n');
-        let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-        self.note(file.write_all(&line), name);
-    }
-
-    fn note(&self, written: io::Result<()>, name: &str) {
-        if let Err(error) = written {
-            let _ = self.broken.set((self.folder.join(name), error));
-        }
+        self.broken.note(self.folder.join(name), append(file, row));
     }
 }
 
@@ -95,8 +75,7 @@ impl Recorder for Recording {
     fn event(&self, event: &Event) {
         match &event.kind {
             EventKind::Ready { .. } => {
-                let workers = self.workers.lock();
-                let mut workers = workers.unwrap_or_else(PoisonError::into_inner);
+                let mut workers = self.workers.lock();
                 workers.insert(event.worker.clone());
             }
             EventKind::Failed {

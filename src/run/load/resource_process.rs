@@ -1,13 +1,11 @@
-//! The resource as a process of its own on this machine, for a load that names none.
+//! The resource as a process of its own on this machine, for a load that names no resource.
 
+use super::*;
 use crate::model::Fence;
-use crate::run::RunError;
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::timeout;
@@ -15,18 +13,18 @@ use tokio::time::timeout;
 const READY_DEADLINE: Duration = Duration::from_secs(10);
 const END_DEADLINE: Duration = Duration::from_secs(10);
 
-/// Ends with this process, however that ends.
+/// A resource that ends with this process, however that ends.
 pub struct ResourceProcess {
     pub url: String,
     child: Child,
-    /// Whoever prints into a closed pipe is ended by it.
+    /// Kept open, because a process that prints into a closed pipe is ended by it.
     _stdout: Lines<BufReader<ChildStdout>>,
 }
 
 impl ResourceProcess {
-    /// Call it on a thread that lives as long as the program: to the system, the
-    /// death of the thread that started a process is that of its parent.
-    pub async fn start(data: &Path, fence: Fence) -> Result<ResourceProcess, RunError> {
+    /// Starts the resource. Call it on a thread that lives as long as the program: to the system,
+    /// the death of the thread that started a process is the death of its parent.
+    pub async fn start(data: &Path, fence: Fence) -> RunResult<ResourceProcess> {
         let failed = |reason: String| RunError::NoResource { reason };
         let program = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
         let mut command = Command::new(program);
@@ -39,7 +37,7 @@ impl ResourceProcess {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
-            // Ctrl-C is for us; it has to answer until everybody is done.
+            // Ctrl-C is for us; the resource has to answer until everybody is done.
             .process_group(0);
         // SAFETY: prctl is one system call and allocates nothing, so it may stand
         // between fork and exec.
@@ -67,11 +65,11 @@ impl ResourceProcess {
         })
     }
 
-    /// Asks it to end, and ends it where it does not.
+    /// Asks it to end, and kills it if it does not.
     pub async fn end(mut self) {
         let pid = self.child.id().and_then(|pid| i32::try_from(pid).ok());
         if let Some(pid) = pid {
-            // One that has ended already is what is wanted.
+            // It may have ended already, which is fine.
             let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
         }
         if timeout(END_DEADLINE, self.child.wait()).await.is_err() {

@@ -1,8 +1,45 @@
-use super::expect::{self, DraftExpectations};
-use super::{DraftLoad, DraftSetup, FIELDS, setup};
+use super::*;
 use crate::model::Fence;
-use crate::scenario::values::choice;
-use crate::yaml::{At, Fields, Node, Report, overlay};
+use crate::scenario::form::duration;
+use crate::yaml::overlay;
+
+fields! {
+    /// The fields that a scenario has for all its cases, and a case for itself.
+    pub struct CaseFields {
+        /// a file under compose/, without `.yml`
+        topology: At<String> = text("the name of a topology"), required;
+        /// `{ image: … }`: what workers are started from instead of this program: a folder with a
+        /// Dockerfile, such as `examples/redis-py-worker`, or an image with its tag
+        worker: Node = later(image_schema), without("this program");
+        /// the lock that workers use
+        lock: DraftLock = DraftLock::form(), required;
+        /// how long workers without `rounds` go on, and what repeats `throughout`
+        duration: At<Duration> = duration(), without("–");
+        /// a case that is not over by then is given up, naming what did not come
+        deadline: At<Duration> = duration(), without("60s, and the duration; of a load, long enough for all of it");
+        /// the workers by name
+        workers: Node = later(|| json!({ "type": "object", "minProperties": 1, "additionalProperties": to("worker") })), without("–");
+        /// what happens to them
+        timeline: Node = later(|| json!({ "type": "array", "items": to("entry") })), without("nothing happens");
+        /// a load instead of workers and a timeline: many that want few locks
+        contend: Node = later(|| to("contend")), without("–");
+        /// a load instead of workers and a timeline: many locks that nobody wants
+        keyspace: Node = later(|| to("keyspace")), without("–");
+        /// whether the resource compares tokens: `on` or `off`
+        fence: Node = later(|| json!({ "enum": words(Fence::VARIANTS) })), without("–");
+        /// what has to come of it
+        expect: Node = later(|| to("expect")), without("–");
+    }
+}
+
+fn image_schema() -> serde_json::Value {
+    json!({
+        "type": "object",
+        "required": ["image"],
+        "additionalProperties": false,
+        "properties": { "image": { "type": "string" } }
+    })
+}
 
 pub struct DraftCase {
     pub name: At<String>,
@@ -11,7 +48,7 @@ pub struct DraftCase {
     pub setup: DraftSetup,
 }
 
-/// A case is the scenario with the case's own fields laid over it.
+/// Reads a case, which is the scenario with the case's own fields laid over it.
 pub fn read(
     name: &At<String>,
     node: &Node,
@@ -21,54 +58,33 @@ pub fn read(
 ) -> Option<DraftCase> {
     let what = format!("case `{}`", name.value);
     let mut own = Fields::of(node, &what, report)?;
-    for field in FIELDS {
-        own.optional(field);
-    }
+    own.know(&CaseFields::NAMES);
     own.finish(report);
     let merged = overlay(&overlay(scenario, node), settings);
     let mut fields = Fields::of(&merged, &what, report)?;
     let setup = setup::read(&merged, report)?;
-    if matches!(setup.load, Some(DraftLoad::Keyspace(_))) {
-        return Some(without_writes(name, node, fields, setup, report));
-    }
-    let fence = fields.required_at("fence", node.place, report);
-    let expect = fields.required_at("expect", node.place, report);
-    Some(DraftCase {
-        name: name.clone(),
-        fence: fence.and_then(|node| read_fence(node, report)),
-        expect: expect.and_then(|node| expect::read(node, report)),
-        setup,
-    })
-}
-
-fn read_fence(node: &Node, report: &mut Report) -> Option<At<Fence>> {
-    choice(node, "fence (on or off)", &Fence::ALL, report)
-}
-
-/// Where nobody writes there is nothing to fence, and nothing that has to be
-/// expected: it is as expected when it was done to its end.
-fn without_writes(
-    name: &At<String>,
-    node: &Node,
-    mut fields: Fields<'_>,
-    setup: DraftSetup,
-    report: &mut Report,
-) -> DraftCase {
-    let fence = match fields.optional("fence") {
-        Some(node) => read_fence(node, report),
-        None => Some(At {
-            place: node.place,
-            value: Fence::On,
-        }),
+    // A case without writes has nothing to fence and need not expect anything: it is as expected
+    // when it was played to its end.
+    let writes = !matches!(setup.load, Some(DraftLoad::Keyspace(_)));
+    let mut take = |field, report: &mut Report| {
+        if writes {
+            fields.required_at(field, node.place, report)
+        } else {
+            fields.optional(field)
+        }
     };
-    let expect = match fields.optional("expect") {
+    let fence = match take("fence", report) {
+        Some(node) => values::choice(node, "fence (on or off)", Fence::VARIANTS, report),
+        None => (!writes).then_some(At::new(node.place, Fence::On)),
+    };
+    let expect = match take("expect", report) {
         Some(node) => expect::read(node, report),
-        None => Some(DraftExpectations::nothing()),
+        None => (!writes).then(DraftExpectations::nothing),
     };
-    DraftCase {
+    Some(DraftCase {
         name: name.clone(),
         fence,
         expect,
         setup,
-    }
+    })
 }

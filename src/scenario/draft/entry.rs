@@ -1,23 +1,23 @@
-use super::step::{self, DraftAction, DraftStep};
+use super::*;
 use crate::scenario::values::{number, span, trigger};
 use crate::scenario::{Span, Trigger};
-use crate::yaml::{At, Fields, Node, Place, Report, Value};
+use crate::yaml::Place;
 
 pub const MOST_REPEATS: i64 = 1000;
 
 pub struct DraftEntry {
     pub place: Place,
     pub name: Option<At<String>>,
-    /// Without one it counts from the start of the case.
+    /// The event that triggers it; without one it counts from the start of the case.
     pub when: Option<At<Trigger>>,
     pub after: Option<At<Span>>,
     pub repeat: Option<At<Repeat>>,
     pub steps: Vec<DraftStep>,
-    /// Whether everything in the entry could be read.
+    /// Everything in the entry could be read.
     pub is_whole: bool,
 }
 
-/// How often the steps of an entry are taken.
+/// The number of times that the steps of an entry are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Repeat {
     Times(u32),
@@ -32,7 +32,7 @@ impl DraftEntry {
         self.repeat.as_ref().map_or(Repeat::Times(1), |at| at.value)
     }
 
-    /// How often at most.
+    /// Returns how often its steps are taken at most.
     pub fn repeats(&self) -> u32 {
         match self.repeat() {
             Repeat::Times(times) => times,
@@ -44,18 +44,15 @@ impl DraftEntry {
         self.after.as_ref().map_or(Span::default(), |at| at.value)
     }
 
-    /// Every step, those inside of a `together` included.
+    /// Returns every step, those inside of a `together` included.
     pub fn all_steps(&self) -> Vec<&DraftStep> {
         self.steps.iter().flat_map(DraftStep::with_inner).collect()
     }
 
-    /// The events that its steps wait for.
+    /// Returns the events that its steps wait for.
     pub fn awaited(&self) -> impl Iterator<Item = &At<Trigger>> {
         let steps = self.all_steps().into_iter();
-        steps.filter_map(|step| match &step.action {
-            DraftAction::Await(event) => Some(event),
-            _ => None,
-        })
+        steps.filter_map(Step::awaits)
     }
 
     pub fn is_called(&self, name: &str) -> bool {
@@ -63,7 +60,7 @@ impl DraftEntry {
     }
 }
 
-/// Every step is checked beside every other one, in every case.
+/// The limit of a timeline, because every step is checked against every other one, in every case.
 const MOST_STEPS: usize = 200;
 
 pub fn read_all(node: &Node, report: &mut Report) -> Vec<DraftEntry> {
@@ -94,10 +91,8 @@ fn read(node: &Node, report: &mut Report) -> Option<DraftEntry> {
     let steps = fields.required("do", report);
     fields.finish(report);
     if counts_from.is_none() && delay.is_none() {
-        report.add(
-            node.place,
-            "a timeline entry needs `when`, or `after` to count from the start",
-        );
+        let message = "a timeline entry needs `when`, or `after` to count from the start";
+        report.add(node.place, message);
     }
     Some(DraftEntry {
         place: node.place,
@@ -112,24 +107,18 @@ fn read(node: &Node, report: &mut Report) -> Option<DraftEntry> {
     })
 }
 
-/// A number, or `throughout`.
+/// Reads a number, or `throughout`.
 fn read_repeat(node: &Node, report: &mut Report) -> Option<At<Repeat>> {
     if matches!(&node.value, Value::Scalar(text) if text == THROUGHOUT) {
-        return Some(At {
-            place: node.place,
-            value: Repeat::Throughout,
-        });
+        return Some(At::new(node.place, Repeat::Throughout));
     }
     let times = number(node, "repeat", 1..=MOST_REPEATS, report)?;
     Some(times.map(|times| Repeat::Times(times as u32)))
 }
 
-/// One step, or a list of them.
+/// Reads one step, or a list of them.
 fn read_steps(node: &Node, report: &mut Report) -> Vec<DraftStep> {
-    let nodes = match &node.value {
-        Value::List(nodes) => nodes.as_slice(),
-        _ => std::slice::from_ref(node),
-    };
+    let nodes = node.one_or_more();
     if nodes.is_empty() {
         report.add(node.place, "an entry without steps does nothing");
     }

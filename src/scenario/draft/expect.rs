@@ -1,10 +1,12 @@
+use super::*;
 use crate::model::{Count, CountRange, Expectations, Measure, Trigger, ViolationKind};
+use crate::scenario::fields::{Field, object};
 use crate::scenario::values::{duration_range, range, trigger};
-use crate::yaml::{At, Fields, Node, Report, Value};
 use std::collections::BTreeMap;
+use strum::EnumMessage;
 
-/// What a case expects; events still with their places, because only the rest
-/// of the file says whether they can come.
+/// The expectations of a case. Events still have their places, because only the rest of the file
+/// says whether they can come.
 pub struct DraftExpectations {
     pub order: Vec<At<Trigger>>,
     rest: Expectations,
@@ -36,11 +38,11 @@ pub fn read(node: &Node, report: &mut Report) -> Option<DraftExpectations> {
     if let Some(node) = fields.optional(Expectations::EXCUSED) {
         (rest.excused, rest.excused_by_kind) = read_kinds(node, report);
     }
-    for count in Count::ALL {
+    for &count in Count::ALL {
         let expected = fields.read(count.name(), report, range);
         rest.counts.extend(expected.map(|range| (count, range)));
     }
-    for measure in Measure::ALL {
+    for &measure in Measure::ALL {
         let expected = fields.read(measure.name(), report, duration_range);
         rest.measures.extend(expected.map(|range| (measure, range)));
     }
@@ -55,9 +57,40 @@ pub fn read(node: &Node, report: &mut Report) -> Option<DraftExpectations> {
     })
 }
 
+/// Returns everything that can be expected.
+pub fn table() -> Vec<Field> {
+    let kinds = ViolationKind::ALL.map(|kind| Field::new(kind.name(), kind.means(), to("range")));
+    let mut kinds = object(kinds.into());
+    kinds["minProperties"] = 1.into();
+    let kinds = json!({ "anyOf": [to("range"), kinds] });
+    let about = |words: Option<&'static str>| words.unwrap_or_default();
+    let counts = Count::ALL.iter();
+    let counts = counts.map(|it| Field::new(it.name(), about(it.get_documentation()), to("range")));
+    let measures = Measure::ALL.iter();
+    let measures =
+        measures.map(|it| Field::new(it.name(), about(it.get_documentation()), to("length")));
+    let order = json!({ "type": "array", "minItems": 2, "items": to("trigger") });
+    let mut all = vec![
+        Field::new(
+            Expectations::VIOLATIONS,
+            "all kinds together, or `{ KIND: COUNT }`, where kinds that are not named must be absent",
+            kinds.clone(),
+        ),
+        Field::new(
+            Expectations::EXCUSED,
+            "breaks of the lock that a proven fault explains, all kinds together or \
+             `{ KIND: COUNT }` in the same way; nobody has to expect them",
+            kinds,
+        ),
+        Field::new(Expectations::ORDER, "events one after the other", order),
+    ];
+    all.extend(counts.chain(measures));
+    all
+}
+
 type ByKind = BTreeMap<ViolationKind, CountRange>;
 
-/// `violations: 1..` for all kinds together, or a mapping from kind to count.
+/// Reads `violations: 1..` for all kinds together, or a mapping from kind to count.
 fn read_kinds(node: &Node, report: &mut Report) -> (Option<CountRange>, ByKind) {
     let Value::Map(kinds) = &node.value else {
         return (range(node, report), ByKind::new());
@@ -67,12 +100,12 @@ fn read_kinds(node: &Node, report: &mut Report) -> (Option<CountRange>, ByKind) 
         report.add(node.place, "name at least one kind, or write a count");
     }
     for (name, count) in kinds {
-        match ViolationKind::parse(&name.value) {
-            Some(kind) => {
+        match name.value.parse() {
+            Ok(kind) => {
                 let count = range(count, report);
                 by_kind.extend(count.map(|count| (kind, count)));
             }
-            None => {
+            Err(_) => {
                 let known = ViolationKind::ALL.map(ViolationKind::name);
                 report.unknown(name.place, "violation", &name.value, known);
             }
@@ -86,16 +119,5 @@ fn read_order(node: &Node, report: &mut Report) -> Option<Vec<At<Trigger>>> {
     if events.len() < 2 {
         report.add(node.place, "an order is two events or more");
     }
-    let mut order: Vec<At<Trigger>> = Vec::new();
-    for event in events
-        .iter()
-        .filter_map(|event| trigger(event, report))
-        .collect::<Vec<_>>()
-    {
-        if order.iter().any(|known| known.value == event.value) {
-            report.add(event.place, format!("`{}` stands here twice", event.value));
-        }
-        order.push(event);
-    }
-    Some(order)
+    Some(each_once(events, report, trigger))
 }

@@ -1,46 +1,33 @@
-use super::load::{self, DraftLoad};
+use super::*;
 use crate::scenario::values::choice;
-use crate::yaml::{Fields, Node, Report};
-use std::fmt;
 
-/// What a scenario is about, and so which fields it has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The kind of a scenario, which decides on its fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::Display, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub enum Kind {
-    /// Workers and what befalls them.
+    /// Workers and what affects them.
     Fault,
-    /// A load instead.
+    /// A load instead of workers.
     Load,
 }
 
-impl Kind {
-    pub const ALL: [Kind; 2] = [Kind::Fault, Kind::Load];
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Kind::Fault => "fault",
-            Kind::Load => "load",
-        })
-    }
-}
-
-pub const FIELD: &str = "kind";
+const FIELD: &str = "kind";
 const OF_FAULTS: [&str; 3] = ["worker", "workers", "timeline"];
 const OF_LOADS: [&str; 2] = [CONTEND, KEYSPACE];
 const CONTEND: &str = "contend";
 const KEYSPACE: &str = "keyspace";
 
-/// As written, `fault` where nothing is. A wrong word is taken for what the rest
-/// of the fields look like, so that these are not called wrong as well.
+/// Returns the kind as written, and `fault` if nothing is written. A wrong word becomes the kind
+/// that the other fields look like, so that these are not called wrong as well.
 pub fn read(fields: &mut Fields<'_>, report: &mut Report) -> Kind {
     let written = fields.optional(FIELD);
-    let kind = written.and_then(|node| choice(node, FIELD, &Kind::ALL, report));
+    let kind = written.and_then(|node| choice(node, FIELD, Kind::VARIANTS, report));
     let has_load = OF_LOADS.map(|field| fields.optional(field).is_some());
     let has_workers = fields.optional("workers").is_some();
-    let looks_like = match has_load.contains(&true) && !has_workers {
-        true => Kind::Load,
-        false => Kind::Fault,
+    let looks_like = if has_load.contains(&true) && !has_workers {
+        Kind::Load
+    } else {
+        Kind::Fault
     };
     let (kind, known) = match (written, kind) {
         (_, Some(kind)) => (kind.value, true),
@@ -53,7 +40,7 @@ pub fn read(fields: &mut Fields<'_>, report: &mut Report) -> Kind {
     kind
 }
 
-/// Fields that the other kind has.
+/// Complains about fields that only the other kind has.
 fn refuse_others(fields: &mut Fields<'_>, kind: Kind, is_written: bool, report: &mut Report) {
     let (others, why): (&[&'static str], &str) = match kind {
         Kind::Load if is_written => (
@@ -69,10 +56,12 @@ fn refuse_others(fields: &mut Fields<'_>, kind: Kind, is_written: bool, report: 
     }
 }
 
-/// Exactly one of the loads.
+/// Reads exactly one of the loads.
 pub fn read_load(node: &Node, fields: &mut Fields<'_>, report: &mut Report) -> Option<DraftLoad> {
     let contend = fields.read(CONTEND, report, load::read_contend);
-    let keyspace = fields.read(KEYSPACE, report, load::read_keyspace);
+    let keyspace = fields.read(KEYSPACE, report, |node, report| {
+        DraftKeyspace::read(node, KEYSPACE, report)
+    });
     match (fields.place_of(CONTEND), fields.place_of(KEYSPACE)) {
         (Some(_), Some(place)) => {
             let message = "a load is `contend` or `keyspace`, and not both";

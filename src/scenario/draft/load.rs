@@ -1,70 +1,60 @@
-use super::worker::yes_or_no;
-use crate::model::{Arrivals, ContendPlan, KeyspacePlan, LockOptions, Span};
-use crate::scenario::values::{
-    choice, count_of_many, duration, number, per_second, span, whole_number,
-};
-use crate::yaml::{At, Fields, Node, Place, Report, Value};
-use std::collections::BTreeMap;
-use std::fmt;
-use std::time::Duration;
+use super::*;
+use crate::load::{Arrivals, ContendPlan, KeyspacePlan};
+use crate::model::Span;
+use crate::scenario::form::{choice, duration, many, number, span, whole_number, yes_or_no};
+use crate::services::LockOptions;
 
-const DEFAULT_CLIENTS: u32 = 12;
-const DEFAULT_BACKLOG: u32 = 10_000;
-const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// What a load does instead of workers and a timeline.
+/// The load of a case, in place of workers and a timeline.
 pub enum DraftLoad {
     Contend(DraftContend),
     Keyspace(DraftKeyspace),
 }
 
-pub struct DraftContend {
-    pub contenders: Vec<u32>,
-    /// Whether every number of contenders could be read.
-    pub is_whole: bool,
-    arrivals: Arrivals,
-    clients: Option<At<u32>>,
-    keys: Option<At<u64>>,
-    work: Option<At<Span>>,
-    timeout: Option<At<Duration>>,
-    pub places: Places,
+#[derive(Clone, Copy, Debug, PartialEq, strum::Display, VariantArray)]
+#[strum(serialize_all = "lowercase")]
+pub enum Model {
+    Open,
+    Closed,
 }
 
-pub struct DraftKeyspace {
-    keys: Option<At<u64>>,
-    counters: Option<At<Duration>>,
-    effort: Option<At<i64>>,
-    scan: bool,
-    pub watch: Option<At<Duration>>,
-    pub places: Places,
-}
-
-/// Where the fields of a load stand.
-pub struct Places {
-    whole: Place,
-    fields: BTreeMap<String, Place>,
-}
-
-impl Places {
-    fn of(node: &Node) -> Places {
-        let Value::Map(entries) = &node.value else {
-            return Places {
-                whole: node.place,
-                fields: BTreeMap::new(),
-            };
-        };
-        let fields = entries.iter();
-        Places {
-            whole: node.place,
-            fields: fields
-                .map(|(key, node)| (key.value.clone(), node.place))
-                .collect(),
-        }
+fields! {
+    /// Many contenders that want few locks.
+    pub struct DraftContend {
+        /// how many may want a lock at the same time; a step for each number
+        contenders: Vec<u32> = contenders(), required;
+        /// arrivals a second, all contenders together: `200/s`
+        rate: At<f64> = rate(), without("one for each contender");
+        /// `open`: arrivals at a fixed rate, whatever becomes of those before, and latency
+        /// counts from the intended arrival; `closed`: everybody asks again as soon as they
+        /// are done
+        model: At<Model> = choice("model", Model::VARIANTS), default(Model::Open);
+        /// so many arrivals may wait for a contender; more are turned away, and counted
+        backlog: At<u32> = whole_number(0), default(10_000);
+        /// how many clients the contenders are spread over, each with connections of its own
+        clients: At<u32> = whole_number(1), default(12);
+        /// how many keys are wanted; 1 is one hot key
+        keys: At<u64> = many(), default(1);
+        /// how long a holder works before it writes
+        work: At<Span> = span(), default(Span::default());
+        /// how long anybody waits, from the intended arrival on
+        timeout: At<Duration> = duration(), default(Duration::from_secs(10));
     }
+}
 
-    /// The place of a field, or of the whole where it is not written.
-    pub fn of_field(&self, field: &str) -> Place {
-        self.fields.get(field).copied().unwrap_or(self.whole)
+fields! {
+    /// Many locks that nobody wants.
+    pub struct DraftKeyspace {
+        /// so many locks of a Redis, or leases of an etcd (`lock: { backend: … }`), each for
+        /// `lock.ttl`: `20k`, `10M`
+        keys: At<u64> = many(), required;
+        /// a fence counter beside each lock, which lives for so long
+        counters: At<Duration> = duration(), without("none");
+        /// Redis: `active-expire-effort`, 1 to 10
+        effort: At<u32> = number("effort", 1..=10), without("as the server has it");
+        /// Redis: once every lock is dead, touch every key with a SCAN
+        scan: At<bool> = yes_or_no(), default(false);
+        /// so long after the last key was made
+        watch: At<Duration> = duration(), without("until nothing dead is left");
     }
 }
 
@@ -73,141 +63,81 @@ impl DraftContend {
         ContendPlan {
             lock,
             ttl,
-            contenders: self.contenders.clone(),
-            clients: self.clients.as_ref().map_or(DEFAULT_CLIENTS, |at| at.value),
-            keys: self.keys.as_ref().map_or(1, |at| at.value),
-            arrivals: self.arrivals,
+            contenders: self.contenders.clone().unwrap_or_default(),
+            clients: self.clients(),
+            keys: self.keys(),
+            arrivals: match self.model() {
+                Model::Closed => Arrivals::Closed,
+                Model::Open => Arrivals::Open {
+                    per_second: self.rate.as_ref().map(|rate| rate.value),
+                    backlog: self.backlog(),
+                },
+            },
             work: self.work(),
             timeout: self.timeout(),
             duration,
         }
     }
 
-    pub fn work(&self) -> Span {
-        let written = self.work.as_ref().map(|at| at.value);
-        written.unwrap_or_default()
-    }
-
     pub fn steps(&self) -> u32 {
-        u32::try_from(self.contenders.len()).unwrap_or(u32::MAX)
-    }
-
-    pub fn timeout(&self) -> Duration {
-        let written = self.timeout.as_ref().map(|at| at.value);
-        written.unwrap_or(DEFAULT_TIMEOUT)
+        let steps = self.contenders.as_ref().map_or(0, Vec::len);
+        u32::try_from(steps).unwrap_or(u32::MAX)
     }
 }
 
 impl DraftKeyspace {
-    /// None where the number of keys could not be read.
+    /// Returns None if the number of keys could not be read.
     pub fn plan(&self, ttl: Duration) -> Option<KeyspacePlan> {
         let length = |at: &Option<At<Duration>>| at.as_ref().map(|at| at.value);
         Some(KeyspacePlan {
             keys: self.keys.as_ref()?.value,
             ttl,
             counters: length(&self.counters),
-            effort: self.effort.as_ref().map(|at| at.value as u32),
-            scan: self.scan,
+            effort: self.effort.as_ref().map(|at| at.value),
+            scan: self.scan(),
             watch: length(&self.watch),
         })
     }
 }
 
-/// What makes contenders ask.
-#[derive(Clone, Copy, PartialEq)]
-pub enum Model {
-    Open,
-    Closed,
-}
-
-impl Model {
-    pub const ALL: [Model; 2] = [Model::Open, Model::Closed];
-}
-
-impl fmt::Display for Model {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Model::Open => "open",
-            Model::Closed => "closed",
-        })
-    }
-}
-
 pub fn read_contend(node: &Node, report: &mut Report) -> Option<DraftContend> {
-    let mut fields = Fields::of(node, "contend", report)?;
-    let contenders = fields.required("contenders", report);
-    let rate = fields.read("rate", report, per_second);
-    let model = fields.read("model", report, |node, report| {
-        choice(node, "model", &Model::ALL, report)
-    });
-    let backlog = fields.read("backlog", report, whole_number);
-    let clients = fields.read("clients", report, whole_number);
-    let keys = fields.read("keys", report, count_of_many);
-    let work = fields.read("work", report, span);
-    let timeout = fields.read("timeout", report, duration);
-    fields.finish(report);
-    let before = report.complaints();
-    let steps = contenders.map_or_else(Vec::new, |node| read_contenders(node, report));
-    let is_whole = contenders.is_some() && report.complaints() == before;
-    let closed = model.is_some_and(|model| model.value == Model::Closed);
-    if closed {
-        let of_open = [
-            rate.as_ref().map(|rate| (rate.place, "rate")),
-            backlog.as_ref().map(|backlog| (backlog.place, "backlog")),
-        ];
-        for (place, field) in of_open.into_iter().flatten() {
+    let contend = DraftContend::read(node, "contend", report)?;
+    if contend.model() == Model::Closed {
+        for field in ["rate", "backlog"] {
             let message = format!(
                 "`{field}` belongs to `model: open`: in a closed one everybody asks again as soon as they are done"
             );
-            report.add(place, message);
+            let place = contend.places.get(field);
+            place
+                .into_iter()
+                .for_each(|place| report.add(place, message.clone()));
         }
     }
-    let arrivals = match closed {
-        true => Arrivals::Closed,
-        false => Arrivals::Open {
-            per_second: rate.map(|rate| rate.value),
-            backlog: backlog.map_or(DEFAULT_BACKLOG, |backlog| backlog.value),
-        },
-    };
-    Some(DraftContend {
-        contenders: steps,
-        is_whole,
-        arrivals,
-        clients,
-        keys,
-        work,
-        timeout,
-        places: Places::of(node),
-    })
+    Some(contend)
 }
 
-/// One number, or a step for each of several.
-fn read_contenders(node: &Node, report: &mut Report) -> Vec<u32> {
-    let nodes = match &node.value {
-        Value::List(nodes) => nodes.as_slice(),
-        _ => std::slice::from_ref(node),
+/// Reads one number, or a step for each of several.
+fn contenders() -> impl Form<Vec<u32>> {
+    let read = |node: &Node, report: &mut Report| {
+        let numbers = node.one_or_more().iter();
+        let numbers: Vec<Option<At<u32>>> = numbers
+            .map(|node| values::whole_number(node, report))
+            .collect();
+        numbers.into_iter().map(|at| Some(at?.value)).collect()
     };
-    let numbers = nodes.iter();
-    let numbers = numbers.filter_map(|node| whole_number(node, report));
-    numbers.map(|number| number.value).collect()
+    let schema = || {
+        let number = json!({ "type": "integer", "minimum": 1 });
+        json!({ "anyOf": [number, { "type": "array", "minItems": 1, "items": number }] })
+    };
+    (read, schema)
 }
 
-pub fn read_keyspace(node: &Node, report: &mut Report) -> Option<DraftKeyspace> {
-    let mut fields = Fields::of(node, "keyspace", report)?;
-    let keys = fields.required("keys", report);
-    let counters = fields.read("counters", report, duration);
-    let effort = fields.read("effort", report, |node, report| {
-        number(node, "effort", 1..=10, report)
-    });
-    let scan = fields.read("scan", report, yes_or_no);
-    let watch = fields.read("watch", report, duration);
-    fields.finish(report);
-    Some(DraftKeyspace {
-        keys: keys.and_then(|node| count_of_many(node, report)),
-        counters,
-        effort,
-        scan: scan.is_some_and(|scan| scan.value),
-        watch,
-        places: Places::of(node),
-    })
+fn rate() -> impl Form<At<f64>> {
+    let schema = || {
+        json!({ "anyOf": [
+            { "type": "number", "exclusiveMinimum": 0 },
+            { "type": "string", "pattern": r"^\d+(\.\d+)?(/s)?$" }
+        ] })
+    };
+    (values::per_second, schema)
 }

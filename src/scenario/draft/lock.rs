@@ -1,68 +1,58 @@
-use crate::model::{Backend, FenceFloor, KeyTemplate, LockOptions, ReleaseStyle, WaitPolicy};
-use crate::scenario::values::{choice, duration};
-use crate::yaml::{At, Fields, Node, Place, Report};
-use std::time::Duration;
+use super::*;
+use crate::model::{FenceFloor, WaitPolicy};
+use crate::scenario::form::{choice, duration};
+use crate::services::{Backend, KeyTemplate, LockOptions, ReleaseStyle};
 
-#[derive(Clone)]
-pub struct DraftLock {
-    pub backend: Option<At<Backend>>,
-    pub ttl: Option<At<Duration>>,
-    pub wait: Option<At<WaitPolicy>>,
-    pub release: Option<At<ReleaseStyle>>,
-    pub fence_floor: Option<At<FenceFloor>>,
-    pub key: Option<At<KeyTemplate>>,
+fields! {
+    /// The lock of a scenario, or of a worker.
+    pub struct DraftLock {
+        /// `redis`, `redlock`, `etcd`; `redlock-unsafe-tokens` and `etcd-lock-api` for
+        /// comparison. The topology has to have its servers
+        backend: At<Backend> = choice("backend", Backend::ALL), required;
+        /// how long a grant lives; with etcd whole seconds, at least 2
+        ttl: At<Duration> = duration(), required;
+        /// of `redis`: `spin`, `notify` or `queue`
+        wait: At<WaitPolicy> = choice("way to wait", &WaitPolicy::ALL), default(WaitPolicy::default());
+        /// of `redis`: `compare-and-delete`, or `unsafe-get-then-del`, which can free
+        /// somebody else's lock
+        release: At<ReleaseStyle> = choice("release", ReleaseStyle::VARIANTS), default(ReleaseStyle::default());
+        /// of `redis`: `server-clock` keeps tokens growing after the counter was lost
+        fence_floor: At<FenceFloor> = choice("fence floor", &FenceFloor::ALL), default(FenceFloor::default());
+        /// how the library of a worker image names the key of its lock, with `{key}` for the
+        /// worker's key: `"/locks/{key}"`. The bystanders at the lock servers watch these
+        /// keys, and the worker gets the name as `FENCEPOST_LOCK_KEY`
+        key: At<KeyTemplate> = key(), without("`lock:{key}` (Redis), `/locks/{key}/…` (etcd)");
+    }
 }
 
 impl DraftLock {
-    /// None where there is no backend, and that has been reported.
+    pub fn form() -> impl Form<DraftLock> {
+        (
+            |node: &Node, report: &mut Report| DraftLock::read(node, "lock", report),
+            || to("lock"),
+        )
+    }
+
+    /// Returns None if there is no backend, which has been reported.
     pub fn options(&self) -> Option<LockOptions> {
         Some(LockOptions {
             backend: self.backend.as_ref()?.value,
-            wait: self
-                .wait
-                .as_ref()
-                .map_or_else(Default::default, |at| at.value),
-            release: self
-                .release
-                .as_ref()
-                .map_or_else(Default::default, |at| at.value),
-            fence_floor: self
-                .fence_floor
-                .as_ref()
-                .map_or_else(Default::default, |at| at.value),
+            wait: self.wait(),
+            release: self.release(),
+            fence_floor: self.fence_floor(),
         })
-    }
-
-    /// Where the field of this name stands.
-    pub fn place_of(&self, field: &str) -> Option<Place> {
-        match field {
-            "wait" => self.wait.as_ref().map(|at| at.place),
-            "release" => self.release.as_ref().map(|at| at.place),
-            "fence_floor" => self.fence_floor.as_ref().map(|at| at.place),
-            "key" => self.key.as_ref().map(|at| at.place),
-            _ => None,
-        }
     }
 }
 
-pub fn read(node: &Node, report: &mut Report) -> Option<DraftLock> {
-    let mut fields = Fields::of(node, "lock", report)?;
-    let backend = fields.required("backend", report);
-    let ttl = fields.required("ttl", report);
-    let wait = fields.optional("wait");
-    let release = fields.optional("release");
-    let fence_floor = fields.optional("fence_floor");
-    let key = fields.read("key", report, read_key);
-    fields.finish(report);
-    Some(DraftLock {
-        backend: backend.and_then(|node| choice(node, "backend", &Backend::ALL, report)),
-        ttl: ttl.and_then(|node| duration(node, report)),
-        wait: wait.and_then(|node| choice(node, "way to wait", &WaitPolicy::ALL, report)),
-        release: release.and_then(|node| choice(node, "release", &ReleaseStyle::ALL, report)),
-        fence_floor: fence_floor
-            .and_then(|node| choice(node, "fence floor", &FenceFloor::ALL, report)),
-        key,
-    })
+fn key() -> impl Form<At<KeyTemplate>> {
+    let schema = || {
+        json!({
+            "type": "string",
+            "maxLength": KeyTemplate::MOST_BYTES,
+            "pattern": r"\{key\}"
+        })
+    };
+    (read_key, schema)
 }
 
 fn read_key(node: &Node, report: &mut Report) -> Option<At<KeyTemplate>> {

@@ -1,43 +1,65 @@
-//! The mirror of the YAML file: every value with its place, nothing checked
-//! yet that needs more than one value. What could not be read is missing here
-//! and has been reported, so that the checks can go on with the rest.
+//! The mirror of the YAML file: every value with its place. Checks that need more than one value
+//! come later. A value that could not be read is missing here and has been reported, so that the
+//! checks can go on with the rest.
 
 mod case;
-mod cut;
 mod entry;
 mod expect;
 mod kind;
 mod load;
 mod lock;
-mod node_fault;
 mod setup;
 mod step;
-mod toxic;
+mod target;
 mod worker;
 
-pub use case::DraftCase;
-pub use cut::By;
+pub use case::{CaseFields, DraftCase};
 pub use entry::{DraftEntry, MOST_REPEATS, Repeat};
-pub use expect::DraftExpectations;
+pub use expect::{DraftExpectations, table as expectations};
 pub use kind::Kind;
 pub use load::{DraftContend, DraftKeyspace, DraftLoad, Model};
 pub use lock::DraftLock;
-pub use node_fault::{Bound, MOST_PPM};
 pub use setup::DraftSetup;
-pub use step::{Befalls, DraftAction, DraftFault, DraftStep};
-pub use toxic::ToxicType;
-pub use worker::{DraftWorker, MOST_COPIES, MOST_NESTED};
+pub use step::{Bound, DraftEnd, DraftFault, DraftStep};
+pub use target::DraftTarget;
+pub use worker::{DraftWorker, WorkerFields};
 
+use crate::scenario::fields::{Form, fields};
+use crate::scenario::form::{later, text, to, words};
+use crate::scenario::step::Step;
+use crate::scenario::values;
 use crate::yaml::{At, Fields, Node, Report, Value};
+use serde_json::json;
+use std::fmt::Display;
+use std::time::Duration;
+use strum::VariantArray;
 
-/// What a case may say differently from its scenario.
-pub const FIELDS: [&str; 11] = [
-    "topology", "worker", "lock", "duration", "deadline", "workers", "timeline", "contend",
-    "keyspace", "fence", "expect",
-];
-
-/// Each is read with all that they share.
+/// Each case is read with all the fields that the cases share.
 const MOST_CASES: usize = 50;
+
+fields! {
+    /// The fields that a scenario has once, beside those that its cases share.
+    pub struct HeadFields {
+        /// what it is called, and its file with `.yml`
+        name: At<String> = name(), required;
+        /// the hypothesis, in two sentences a colleague would understand
+        about: At<String> = text("a text"), required;
+        /// `fault`: workers and what affects them; `load`: a load instead. Of the scenario, not of
+        /// a case
+        kind: Node = later(|| json!({ "enum": words(Kind::VARIANTS) })), without("fault");
+        /// the ways to run it by name, each with fields of its own laid over the scenario's
+        cases: Node = later(cases), required;
+    }
+}
+
+fn name() -> impl Form<At<String>> {
+    let read = |node: &Node, report: &mut Report| node.text("a name", report);
+    (read, || to("name"))
+}
+
+fn cases() -> serde_json::Value {
+    json!({ "type": "object", "minProperties": 1, "additionalProperties": to("case") })
+}
 
 pub struct Draft {
     pub name: Option<At<String>>,
@@ -45,31 +67,25 @@ pub struct Draft {
     pub cases: Vec<DraftCase>,
 }
 
-/// `settings` are laid over every case: what somebody wants differently this
-/// once.
+/// Reads a scenario. `settings` are the overrides of this command, laid over every case.
 pub fn read(root: &Node, settings: &Node, report: &mut Report) -> Option<Draft> {
     let mut fields = Fields::of(root, "the scenario", report)?;
-    let name = fields.required("name", report);
-    let about = fields.required("about", report);
-    fields.optional(kind::FIELD);
-    let cases = fields.required("cases", report);
-    for field in FIELDS {
-        fields.optional(field);
-    }
+    let head = HeadFields::take(&mut fields, report);
+    fields.know(&CaseFields::NAMES);
     fields.finish(report);
     let read_case = |name: &At<String>, node: &Node, report: &mut Report| {
         case::read(name, node, root, settings, report)
     };
-    let cases = cases.filter(|node| has_few_cases(node, report));
-    let cases = cases.map(|node| read_named(node, "the cases by name", read_case, report));
+    let cases = head.cases.filter(|node| has_few_cases(node, report));
+    let cases = cases.map(|node| read_named(&node, "the cases by name", read_case, report));
     let cases = cases.unwrap_or_default();
     if cases.is_empty() {
-        // What is wrong beside that is said all the same.
+        // Reports everything else that is wrong all the same.
         setup::read(root, report);
     }
     Some(Draft {
-        name: name.and_then(|node| node.text("a name", report)),
-        about: about.and_then(|node| node.text("a text", report)),
+        name: head.name,
+        about: head.about,
         cases,
     })
 }
@@ -85,6 +101,25 @@ fn has_few_cases(node: &Node, report: &mut Report) -> bool {
         report.add(node.place, message);
     }
     count <= MOST_CASES
+}
+
+/// Reads the nodes, and complains about each value that is there twice.
+fn each_once<T: PartialEq + Display>(
+    nodes: &[Node],
+    report: &mut Report,
+    read: impl Fn(&Node, &mut Report) -> Option<At<T>>,
+) -> Vec<At<T>> {
+    let mut all: Vec<At<T>> = Vec::new();
+    for node in nodes {
+        let Some(one) = read(node, report) else {
+            continue;
+        };
+        if all.iter().any(|known| known.value == one.value) {
+            report.add(one.place, format!("`{}` stands here twice", one.value));
+        }
+        all.push(one);
+    }
+    all
 }
 
 fn read_named<T>(

@@ -1,22 +1,18 @@
-use super::{Befalls, DraftAction, DraftEntry, DraftLock, DraftStep, DraftWorker};
-use super::{DraftLoad, Kind, entry, kind, lock, read_named, worker};
-use crate::scenario::values::duration;
-use crate::yaml::{At, Fields, Node, Report};
+use super::*;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-/// What one case starts and does.
+/// Everything that one case starts and does.
 pub struct DraftSetup {
     pub topology: Option<At<String>>,
-    /// What every worker is started from, instead of this program.
+    /// The image of every worker, if it is not this program.
     pub image: Option<At<String>>,
     pub lock: Option<DraftLock>,
-    /// Workers without a number of rounds, and entries that repeat throughout,
-    /// go on for this long.
+    /// The time for which workers without a number of rounds, and entries that repeat throughout,
+    /// go on.
     pub duration: Option<At<Duration>>,
     pub deadline: Option<At<Duration>>,
     pub kind: Kind,
-    /// Of a load, where it could be read.
+    /// The load of a load scenario, if it could be read.
     pub load: Option<DraftLoad>,
     pub workers: Vec<DraftWorker>,
     pub timeline: Vec<DraftEntry>,
@@ -27,7 +23,7 @@ impl DraftSetup {
         self.lock.as_ref()?.ttl.as_ref()
     }
 
-    /// The TTL of a worker's own lock, or of the scenario's.
+    /// Returns the TTL of a worker's own lock, or of the scenario's.
     pub fn ttl_of(&self, node: &str) -> Option<Duration> {
         let mut workers = self.workers.iter();
         let worker = workers.find(|worker| worker.name.value == node);
@@ -35,8 +31,8 @@ impl DraftSetup {
         own.or(self.ttl()).map(|at| at.value)
     }
 
-    /// Whether nothing in the timeline is missing here: a step that could not
-    /// be read may well be the resume that somebody waits for.
+    /// Returns whether the whole timeline could be read: a missing step may well be the resume that
+    /// another step needs.
     pub fn timeline_is_whole(&self) -> bool {
         self.timeline.iter().all(|entry| entry.is_whole)
     }
@@ -44,49 +40,45 @@ impl DraftSetup {
 
 pub fn read(node: &Node, report: &mut Report) -> Option<DraftSetup> {
     let mut fields = Fields::of(node, "the scenario", report)?;
-    let topology = fields.required("topology", report);
-    let lock_node = fields.required("lock", report);
+    let case = CaseFields::take(&mut fields, report);
     let kind = kind::read(&mut fields, report);
-    // What a load may not have has been refused, and is not looked into.
-    let (image, workers, timeline, load) = match kind {
-        Kind::Fault => (
-            fields.read("worker", report, read_image),
-            fields.required("workers", report),
-            fields.optional("timeline"),
-            None,
-        ),
-        Kind::Load => (None, None, None, kind::read_load(node, &mut fields, report)),
-    };
-    let length = fields.read("duration", report, duration);
-    let deadline = fields.read("deadline", report, duration);
-    let workers = workers.map(|node| {
-        let read = |name: &At<String>, node: &Node, report: &mut Report| {
-            worker::read(name, node, lock_node, report)
-        };
-        read_named(node, "the workers by name", read, report)
-    });
-    let workers = workers.unwrap_or_default();
-    let mut timeline = timeline
-        .map(|node| entry::read_all(node, report))
-        .unwrap_or_default();
-    let copies = copies(&workers);
-    for entry in &mut timeline {
-        spread(&mut entry.steps, &copies);
-    }
-    Some(DraftSetup {
-        topology: topology.and_then(|node| node.text("the name of a topology", report)),
-        image,
-        lock: lock_node.and_then(|node| lock::read(node, report)),
-        duration: length,
-        deadline,
+    let mut setup = DraftSetup {
+        topology: case.topology,
+        image: None,
+        lock: case.lock,
+        duration: case.duration,
+        deadline: case.deadline,
         kind,
-        load,
-        workers: workers.into_iter().flatten().collect(),
-        timeline,
-    })
+        load: None,
+        workers: Vec::new(),
+        timeline: Vec::new(),
+    };
+    // The fields that a load may not have have been refused, and are not read.
+    match kind {
+        Kind::Load => setup.load = kind::read_load(node, &mut fields, report),
+        Kind::Fault => {
+            let lock = fields.optional("lock");
+            let read = |name: &At<String>, node: &Node, report: &mut Report| {
+                worker::read(name, node, lock, report)
+            };
+            let workers = fields.required("workers", report);
+            let workers = workers.map(|node| read_named(node, "the workers by name", read, report));
+            let workers = workers.unwrap_or_default();
+            let timeline = case.timeline.as_ref();
+            let timeline = timeline.map(|node| entry::read_all(node, report));
+            setup.image = case.worker.and_then(|node| read_image(&node, report));
+            setup.timeline = timeline.unwrap_or_default();
+            let copies = copies(&workers);
+            for entry in &mut setup.timeline {
+                spread(&mut entry.steps, &copies);
+            }
+            setup.workers = workers.into_iter().flatten().collect();
+        }
+    }
+    Some(setup)
 }
 
-/// `worker: { image: examples/redis-py-worker }`.
+/// Reads `worker: { image: examples/redis-py-worker }`.
 fn read_image(node: &Node, report: &mut Report) -> Option<At<String>> {
     let mut fields = Fields::of(node, "worker", report)?;
     let image = fields.required("image", report);
@@ -97,7 +89,7 @@ fn read_image(node: &Node, report: &mut Report) -> Option<At<String>> {
     )
 }
 
-/// The names that one worker of the file became, where it became several.
+/// Returns the names of a worker's copies, for each worker of the file that has copies.
 fn copies(workers: &[Vec<DraftWorker>]) -> BTreeMap<String, Vec<String>> {
     let several = workers.iter().filter_map(|copies| {
         let original = copies.first()?.copy_of.clone()?;
@@ -107,8 +99,8 @@ fn copies(workers: &[Vec<DraftWorker>]) -> BTreeMap<String, Vec<String>> {
     several.collect()
 }
 
-/// A worker with copies is one of them to a fault of a node, and all of them to
-/// a group.
+/// Replaces a worker that has copies: with the choice of one of them in a fault of a node, and with
+/// all of them in a group.
 fn spread(steps: &mut [DraftStep], copies: &BTreeMap<String, Vec<String>>) {
     let spread_names = |names: &mut Vec<At<String>>| {
         let each = names
@@ -124,14 +116,14 @@ fn spread(steps: &mut [DraftStep], copies: &BTreeMap<String, Vec<String>>) {
         *names = each.collect();
     };
     for step in steps {
-        match &mut step.action {
-            DraftAction::Together(inner) => spread(inner, copies),
-            DraftAction::Fault(fault) => match &mut fault.befalls {
-                Befalls::Node { choices, .. } => spread_names(choices),
-                Befalls::Groups { groups, .. } => groups.iter_mut().for_each(spread_names),
-                Befalls::Links { .. } => {}
+        match step {
+            Step::Together { steps } => spread(steps, copies),
+            Step::Inject { fault, .. } => match &mut fault.target {
+                DraftTarget::Node(choices) => spread_names(choices),
+                DraftTarget::Groups(groups) => groups.iter_mut().for_each(spread_names),
+                DraftTarget::Links(_) => {}
             },
-            _ => {}
+            Step::End(_) | Step::Heal { .. } | Step::Wait { .. } | Step::Await { .. } => {}
         }
     }
 }

@@ -1,93 +1,61 @@
-use super::cut::{self, read_groups, read_links};
-use super::node_fault::{self, NodeFault, read_choices};
-use super::toxic;
-use crate::model::{FaultKind, LinkEffect, LinkPattern};
-use crate::scenario::action::Action;
-use crate::scenario::values::{span, trigger};
-use crate::scenario::{Span, Trigger};
-use crate::yaml::{At, Fields, Node, Place, Report, Value};
+use super::*;
+use crate::faults::{self, Effect};
+use crate::model::{FaultClass, FaultKind};
+use crate::scenario::Span;
+use crate::scenario::action::{Action, FOR, LONGER_THAN};
+use crate::scenario::values::{duration, span, trigger};
+use crate::yaml::Place;
 
-pub struct DraftStep {
-    pub place: Place,
-    pub action: DraftAction,
-}
+pub type DraftStep = Step<DraftFault, DraftEnd, At<Span>>;
 
-pub enum DraftAction {
-    Fault(DraftFault),
-    Resume(At<String>),
-    Thaw(At<String>),
-    Heal(At<String>),
-    Wait(At<Span>),
-    /// Until an event has come.
-    Await(At<Trigger>),
-    Together(Vec<DraftStep>),
-}
-
+#[derive(Debug)]
 pub struct DraftFault {
+    pub place: Place,
     pub kind: FaultKind,
-    pub befalls: Befalls,
-    pub lasting: Option<At<Span>>,
+    pub target: DraftTarget,
+    /// None if it could not be read; the names can still be checked.
+    pub effect: Option<Effect>,
+    pub longer_than: Option<At<Bound>>,
+    pub has_end: bool,
 }
 
-/// What a fault befalls, and how. Where only the how could not be read, the
-/// names can still be checked.
-pub enum Befalls {
-    /// One of these nodes.
-    Node {
-        choices: Vec<At<String>>,
-        how: Option<NodeFault>,
-    },
-    Groups {
-        groups: Vec<Vec<At<String>>>,
-        effect: Option<LinkEffect>,
-    },
-    Links {
-        patterns: Vec<At<LinkPattern>>,
-        effect: Option<LinkEffect>,
-    },
+/// The time that a stop has to exceed.
+#[derive(Clone, Copy, Debug)]
+pub enum Bound {
+    Ttl,
+    Fixed(Duration),
 }
 
-impl DraftStep {
-    /// This step and those inside of it.
-    pub fn with_inner(&self) -> Vec<&DraftStep> {
-        let inner = match &self.action {
-            DraftAction::Together(steps) => steps.as_slice(),
-            _ => &[],
-        };
-        let inner = inner.iter().flat_map(DraftStep::with_inner);
-        [self].into_iter().chain(inner).collect()
-    }
-
-    /// How long it takes hangs on an event.
-    pub fn waits_for_an_event(&self) -> bool {
-        let mut inner = self.with_inner().into_iter();
-        inner.any(|step| matches!(step.action, DraftAction::Await(_)))
-    }
-
-    pub fn fault(&self) -> Option<&DraftFault> {
-        match &self.action {
-            DraftAction::Fault(fault) => Some(fault),
-            _ => None,
-        }
-    }
+/// A resume or a thaw.
+#[derive(Debug)]
+pub struct DraftEnd {
+    pub place: Place,
+    pub by: FaultKind,
+    pub node: At<String>,
 }
 
 impl DraftFault {
-    /// The nodes of which it befalls one; none for faults of links.
+    /// Returns the nodes of which it affects one; none for faults of links.
     pub fn nodes(&self) -> &[At<String>] {
-        match &self.befalls {
-            Befalls::Node { choices, .. } => choices,
-            Befalls::Groups { .. } | Befalls::Links { .. } => &[],
+        match &self.target {
+            DraftTarget::Node(choices) => choices,
+            DraftTarget::Groups(_) | DraftTarget::Links(_) => &[],
         }
     }
 
-    pub fn may_befall(&self, node: &str) -> bool {
+    pub fn may_affect(&self, node: &str) -> bool {
         self.nodes().iter().any(|choice| choice.value == node)
     }
 
-    /// Stands until something undoes it, and this does not by itself.
+    /// Returns whether it lasts until another step undoes it.
     pub fn stays(&self) -> bool {
-        self.kind.stands() && self.lasting.is_none()
+        self.kind.lasts() && !self.has_end
+    }
+}
+
+impl DraftEnd {
+    pub fn ends(&self, kind: FaultKind, node: &str) -> bool {
+        kind.continued_by() == Some(self.by) && self.node.value == node
     }
 }
 
@@ -97,37 +65,53 @@ pub fn read(node: &Node, report: &mut Report) -> Option<DraftStep> {
     for key in keys {
         belongs(key, action, report);
     }
-    // Keys that nobody asks for have just been complained about.
+    // Unknown keys have just been complained about.
     let what = format!("`{}`", action.name());
     let mut fields = Fields::of(node, &what, report)?;
     let target = fields.optional(action.name())?;
-    let action = match action {
-        Action::Fault(FaultKind::Resume) => DraftAction::Resume(target.text("a node", report)?),
-        Action::Fault(FaultKind::Thaw) => DraftAction::Thaw(target.text("a node", report)?),
-        Action::Fault(kind) => DraftAction::Fault(DraftFault {
-            kind,
-            lasting: read_lasting(&mut fields, kind, report),
-            befalls: read_befalls(kind, target, fields, report)?,
+    Some(match action {
+        Action::Fault(by) if by.continues().is_some() => Step::End(DraftEnd {
+            place: node.place,
+            by,
+            node: target.text("a node", report)?,
         }),
-        Action::Wait if names_an_event(target) => DraftAction::Await(trigger(target, report)?),
-        Action::Wait => DraftAction::Wait(span(target, report)?),
-        Action::Heal => DraftAction::Heal(target.text("the name of an entry", report)?),
-        Action::Together => DraftAction::Together(read_together(target, report)?),
-    };
-    Some(DraftStep {
-        place: node.place,
-        action,
+        Action::Fault(kind) => {
+            let lasting = read_lasting(&mut fields, kind, report);
+            let is_stop = kind.class() == FaultClass::Stop;
+            let bound = is_stop.then(|| fields.read(LONGER_THAN, report, read_bound));
+            let fault = DraftFault {
+                place: node.place,
+                kind,
+                effect: (faults::form(kind).read)(&mut fields, report),
+                longer_than: bound.flatten(),
+                target: target::read(kind.facts().affects, target, report)?,
+                has_end: lasting.is_some(),
+            };
+            Step::Inject { fault, lasting }
+        }
+        Action::Wait if names_an_event(target) => Step::Await {
+            event: trigger(target, report)?,
+        },
+        Action::Wait => Step::Wait {
+            length: span(target, report)?,
+        },
+        Action::Heal => Step::Heal {
+            entry: target.text("the name of an entry", report)?,
+        },
+        Action::Together => Step::Together {
+            steps: read_together(target, report)?,
+        },
     })
 }
 
-/// `a.acquired`, and not `2s`, `1.5s` or `1s..2s`.
+/// Returns whether the text is `a.acquired`, and not `2s`, `1.5s` or `1s..2s`.
 fn names_an_event(node: &Node) -> bool {
     let is_name = |text: &str| text.starts_with(|c: char| c.is_ascii_lowercase());
     matches!(&node.value, Value::Scalar(text) if is_name(text) && text.contains('.'))
 }
 
-/// The one key of a step that says what it does. A key may be an action and a
-/// modifier: toxics have a `latency` of their own.
+/// Returns the one key of a step that says what it does. A key may be an action and a modifier:
+/// toxics have a `latency` of their own.
 fn the_action(place: Place, keys: Vec<&At<String>>, report: &mut Report) -> Option<Action> {
     let named = |key: &&At<String>| Action::named(&key.value);
     let all: Vec<Action> = keys.iter().filter_map(named).collect();
@@ -190,50 +174,23 @@ fn belongs(key: &At<String>, action: Action, report: &mut Report) {
 }
 
 fn read_lasting(fields: &mut Fields, kind: FaultKind, report: &mut Report) -> Option<At<Span>> {
-    // Where it does not belong, that has been said.
-    if !kind.stands() {
+    // A `for` that does not belong here has been reported.
+    if !kind.lasts() {
         return None;
     }
-    let lasting = fields.read("for", report, span)?;
+    let lasting = fields.read(FOR, report, span)?;
     if lasting.value.from.is_zero() {
-        report.add(
-            lasting.place,
-            "a fault that lasts 0ms cannot be seen; give it a length",
-        );
+        let message = "a fault that lasts 0ms cannot be seen; give it a length";
+        report.add(lasting.place, message);
     }
     Some(lasting)
 }
 
-fn read_befalls(
-    kind: FaultKind,
-    target: &Node,
-    mut fields: Fields,
-    report: &mut Report,
-) -> Option<Befalls> {
-    Some(match kind {
-        FaultKind::Partition => Befalls::Groups {
-            effect: cut::read_by(&mut fields, report),
-            groups: read_groups(target, report)?,
-        },
-        FaultKind::Refuse
-        | FaultKind::Blackhole
-        | FaultKind::OneWay
-        | FaultKind::Stall
-        | FaultKind::Reset
-        | FaultKind::Latency
-        | FaultKind::Bandwidth
-        | FaultKind::Toxic => Befalls::Links {
-            effect: match kind {
-                FaultKind::Toxic => toxic::read(&mut fields, report),
-                _ => cut::read_effect(kind, &mut fields, report),
-            },
-            patterns: read_links(target, report)?,
-        },
-        _ => Befalls::Node {
-            how: node_fault::read(kind, &mut fields, report),
-            choices: read_choices(target, report)?,
-        },
-    })
+fn read_bound(node: &Node, report: &mut Report) -> Option<At<Bound>> {
+    if matches!(&node.value, Value::Scalar(text) if text == "ttl") {
+        return Some(At::new(node.place, Bound::Ttl));
+    }
+    Some(duration(node, report)?.map(Bound::Fixed))
 }
 
 fn read_together(node: &Node, report: &mut Report) -> Option<Vec<DraftStep>> {

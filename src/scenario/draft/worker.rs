@@ -1,34 +1,62 @@
-use super::{DraftLock, lock};
-use crate::model::{Gate, OnLost};
+use super::*;
+use crate::model::Gate;
 use crate::scenario::Trigger;
-use crate::scenario::values::{choice, duration, number, trigger, whole_number};
-use crate::yaml::{At, Fields, Node, Report, Value, overlay};
-use std::time::Duration;
+use crate::scenario::form::{choice, duration, number, trigger, whole_number, yes_or_no};
+use crate::services::OnLost;
+use crate::yaml::overlay;
+use std::ops::Deref;
 
-pub const MOST_COPIES: i64 = 64;
-pub const MOST_NESTED: i64 = 8;
+fields! {
+    /// The fields of a worker.
+    pub struct WorkerFields {
+        /// what it locks and writes
+        key: At<String> = key(), required;
+        /// spreads the copies over so many keys: `KEY-1`, `KEY-2` …
+        keys: At<u32> = number("keys", 1..=u32::from(u16::MAX)), without("all on one");
+        /// so many of it, called `a-1`, `a-2` …; to a fault of a node, its name is one of
+        /// them, drawn by the seed, and in a group all of them
+        copies: At<u32> = number("copies", 1..=64), without("–");
+        /// laid over the scenario's
+        lock: DraftLock = DraftLock::form(), without("the scenario's");
+        /// where it stops until the last step of everything that is triggered by its `at_gate` has
+        /// begun: `after_acquire`, `before_write`, `before_leave` (with `nested`),
+        /// `before_release`, `between_get_and_del`; one or a list
+        gate: Vec<At<Gate>> = gates(), without("none");
+        /// the event it starts at
+        start: At<Trigger> = trigger(), without("as soon as every worker is ready");
+        /// how often it acquires, writes and releases
+        rounds: At<u32> = whole_number(1), without("1, or for the `duration`");
+        /// how long it works before it writes
+        work: At<Duration> = duration(), default(Duration::ZERO);
+        /// a stop-the-world pause inside of it, between work and write
+        pause: At<Duration> = duration(), default(Duration::ZERO);
+        /// once it knows that its lease is lost: `stop` (write nothing) or `ignore`
+        on_lost: At<OnLost> = choice("reaction to a lost lease", OnLost::VARIANTS), default(OnLost::default());
+        /// renew the lease at a third of its TTL
+        renew: At<bool> = yes_or_no(), default(false);
+        /// how many holds of its lock it has inside of each other (1 to 8)
+        nested: At<u32> = number("nested", 1..=8), default(1);
+        /// read before the work what the write replaces
+        reads: At<bool> = yes_or_no(), default(true);
+    }
+}
 
 #[derive(Clone)]
 pub struct DraftWorker {
     pub name: At<String>,
-    /// The worker of the file that this is one copy of.
+    /// The worker of the file that this is a copy of.
     pub copy_of: Option<String>,
-    pub key: Option<At<String>>,
-    /// Its own fields laid over the scenario's lock, where it has any.
-    pub lock: Option<DraftLock>,
-    /// None where there is no such field at all.
-    pub gates: Option<Vec<At<Gate>>>,
-    pub start: Option<At<Trigger>>,
-    pub rounds: Option<At<u32>>,
-    pub work: Option<At<Duration>>,
-    pub pause: Option<At<Duration>>,
-    pub on_lost: Option<At<OnLost>>,
-    pub renew: bool,
-    pub nested: u32,
-    pub reads: bool,
+    pub fields: WorkerFields,
 }
 
-/// One worker, or its copies.
+impl Deref for DraftWorker {
+    type Target = WorkerFields;
+
+    fn deref(&self) -> &WorkerFields {
+        &self.fields
+    }
+}
+
 pub fn read(
     name: &At<String>,
     node: &Node,
@@ -36,101 +64,67 @@ pub fn read(
     report: &mut Report,
 ) -> Option<Vec<DraftWorker>> {
     let what = format!("worker `{}`", name.value);
-    let mut fields = Fields::of(node, &what, report)?;
-    let key = fields.required("key", report);
-    let keys = fields.read("keys", report, |node, report| {
-        number(node, "keys", 1..=i64::from(u16::MAX), report)
-    });
-    let copies = fields.read("copies", report, |node, report| {
-        number(node, "copies", 1..=MOST_COPIES, report)
-    });
-    let own_lock = fields.optional("lock");
-    let gates = fields.read("gate", report, read_gates);
-    let start = fields.read("start", report, trigger);
-    let rounds = fields.read("rounds", report, whole_number);
-    let work = fields.read("work", report, duration);
-    let pause = fields.read("pause", report, duration);
-    let on_lost = fields.read("on_lost", report, |node, report| {
-        choice(node, "reaction to a lost lease", &OnLost::ALL, report)
-    });
-    let renew = fields.read("renew", report, yes_or_no);
-    let nested = fields.read("nested", report, |node, report| {
-        number(node, "nested", 1..=MOST_NESTED, report)
-    });
-    let reads = fields.read("reads", report, yes_or_no);
-    fields.finish(report);
-    if let (Some(keys), None) = (&keys, &copies) {
-        report.add(
-            keys.place,
-            "`keys` spreads copies; give the worker `copies`",
-        );
+    let fields = WorkerFields::read(&with_lock(node, scenario_lock), &what, report)?;
+    if let (Some(keys), None) = (&fields.keys, &fields.copies) {
+        let message = "`keys` spreads copies; give the worker `copies`";
+        report.add(keys.place, message);
     }
     let one = DraftWorker {
         name: name.clone(),
         copy_of: None,
-        key: key.and_then(|node| node.text("a key", report)),
-        lock: own_lock.and_then(|own| match scenario_lock {
-            Some(base) => lock::read(&overlay(base, own), report),
-            None => lock::read(own, report),
-        }),
-        gates,
-        start,
-        rounds,
-        work,
-        pause,
-        on_lost,
-        renew: renew.is_some_and(|renew| renew.value),
-        nested: nested.map_or(1, |nested| nested.value as u32),
-        reads: reads.is_none_or(|reads| reads.value),
+        fields,
     };
-    Some(match copies {
+    Some(match &one.copies {
         None => vec![one],
-        Some(copies) => (1..=copies.value)
-            .map(|number| one.copy(number, keys.as_ref().map(|keys| keys.value)))
-            .collect(),
+        Some(copies) => (1..=copies.value).map(|number| one.copy(number)).collect(),
     })
 }
 
+/// Lays the worker's own lock over the scenario's.
+fn with_lock(worker: &Node, scenario_lock: Option<&Node>) -> Node {
+    let mut worker = worker.clone();
+    if let (Value::Map(fields), Some(base)) = (&mut worker.value, scenario_lock) {
+        for (_, own) in fields.iter_mut().filter(|(key, _)| key.value == "lock") {
+            *own = overlay(base, own);
+        }
+    }
+    worker
+}
+
 impl DraftWorker {
-    /// `w-3`, on the key `account-3` where there are as many keys or more.
-    fn copy(&self, number: i64, keys: Option<i64>) -> DraftWorker {
-        let named = |at: &At<String>, number: i64| At {
-            place: at.place,
-            value: format!("{}-{number}", at.value),
-        };
-        DraftWorker {
-            name: named(&self.name, number),
-            copy_of: Some(self.name.value.clone()),
-            key: self.key.as_ref().map(|key| match keys {
-                Some(keys) => named(key, (number - 1) % keys + 1),
-                None => key.clone(),
-            }),
-            ..self.clone()
+    /// Returns a copy: `w-3`, on the key `account-3` if there are as many keys or more.
+    fn copy(&self, number: u32) -> DraftWorker {
+        let named =
+            |at: &At<String>, number: u32| At::new(at.place, format!("{}-{number}", at.value));
+        let mut copy = self.clone();
+        copy.name = named(&self.name, number);
+        copy.copy_of = Some(self.name.value.clone());
+        if let (Some(key), Some(keys)) = (&self.key, &self.keys) {
+            copy.fields.key = Some(named(key, (number - 1) % keys.value + 1));
         }
+        copy
     }
 }
 
-pub fn yes_or_no(node: &Node, report: &mut Report) -> Option<At<bool>> {
-    choice(node, "answer (true or false)", &[true, false], report)
+fn key() -> impl Form<At<String>> {
+    (
+        |node: &Node, report: &mut Report| node.text("a key", report),
+        || json!({ "type": "string", "minLength": 1, "maxLength": 256 }),
+    )
 }
 
-/// One gate or a list of them. `start` is no gate to ask for: that is what
-/// the field `start` is for.
+fn gates() -> impl Form<Vec<At<Gate>>> {
+    let schema = || json!({ "anyOf": [to("gate"), { "type": "array", "items": to("gate") }] });
+    (read_gates, schema)
+}
+
+/// Reads one gate or a list of them. `start` is not a gate to ask for: the field `start` is for
+/// that.
 fn read_gates(node: &Node, report: &mut Report) -> Option<Vec<At<Gate>>> {
-    let nodes = match &node.value {
-        Value::List(nodes) => nodes.as_slice(),
-        _ => std::slice::from_ref(node),
-    };
-    let mut gates: Vec<At<Gate>> = Vec::new();
-    for node in nodes {
-        let Some(gate) = choice(node, "gate", &Gate::IN_A_ROUND, report) else {
-            continue;
-        };
-        if gates.iter().any(|known| known.value == gate.value) {
-            report.add(gate.place, format!("`{}` stands here twice", gate.value));
-        }
-        gates.push(gate);
-    }
-    // A case takes its scenario's gates away with an empty list.
+    let nodes = node.one_or_more();
+    let gates = each_once(nodes, report, |node, report| {
+        values::choice(node, "gate", Gate::IN_A_ROUND, report)
+    });
+    // A case removes its scenario's gates with an empty list.
     (!nodes.is_empty()).then_some(gates)
 }

@@ -1,7 +1,7 @@
-use crate::model::{Arrivals, ContendPlan, KeyspacePlan, LoadPlan, WaitPolicy, format_duration};
+use crate::load::{Arrivals, ContendPlan, KeyspacePlan, LoadPlan};
+use crate::model::{WaitPolicy, format_duration};
 use crate::scenario::Setup;
 
-/// What is done, step by step.
 pub fn steps(setup: &Setup, load: &LoadPlan) -> Vec<String> {
     match load {
         LoadPlan::Contend(plan) => {
@@ -13,7 +13,7 @@ pub fn steps(setup: &Setup, load: &LoadPlan) -> Vec<String> {
     }
 }
 
-/// In a few words: `50, 200, 1000 contenders`.
+/// Describes a load in a few words: `50, 200, 1000 contenders`.
 pub fn short(load: &LoadPlan) -> String {
     match load {
         LoadPlan::Contend(plan) => {
@@ -24,7 +24,7 @@ pub fn short(load: &LoadPlan) -> String {
     }
 }
 
-/// The lock that it is a load on: `redis (queue) 5s`.
+/// Describes the lock under load: `redis (queue) 5s`.
 pub fn lock(setup: &Setup, load: &LoadPlan) -> String {
     let backend = setup.lock.backend;
     match load {

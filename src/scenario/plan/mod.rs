@@ -1,18 +1,17 @@
 pub mod expectation_words;
-mod fault_words;
 pub mod load_words;
 
-use super::{Case, Entry, Repeat, Scenario, Setup, Span, Step, Trigger, Worker};
-use crate::model::{Fence, format_duration};
+use super::{Case, End, Entry, PlannedStep, Repeat, Scenario, Setup, Span, Step, Trigger, Worker};
+use crate::faults;
+use crate::model::{Fault, FaultParameters, Fence, format_duration};
 use serde::Serialize;
 use std::fmt::{self, Write};
 
-/// What a run would do, step by step.
 #[derive(Debug, Serialize)]
 pub struct Plan {
     pub scenario: String,
     pub about: String,
-    /// Cases that do the same are told together.
+    /// The cases, in groups of those that do the same.
     pub groups: Vec<Group>,
 }
 
@@ -23,27 +22,27 @@ pub struct Group {
     cases: Vec<Expected>,
 }
 
-/// What cases do, whatever comes of it.
+/// The steps of cases, whatever comes of them.
 #[derive(Debug, PartialEq, Serialize)]
 struct Course {
     steps: Vec<String>,
-    /// The seed decides something.
+    /// The seed draws something.
     drawn: bool,
-    /// Without these, a case is inconclusive.
-    needs: Vec<String>,
+    /// The needs without which a case is inconclusive.
+    needs: Vec<&'static str>,
     given_up_after: String,
 }
 
 #[derive(Debug, Serialize)]
 struct Expected {
     name: String,
-    /// Absent where nobody writes.
+    /// Absent if nobody writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     fence: Option<Fence>,
     expects: String,
 }
 
-/// `services` are those that a topology starts, by its name.
+/// Returns the plan of a scenario. `services` returns the services that a topology starts.
 pub fn plan(scenario: &Scenario, services: impl Fn(&str) -> Vec<String>) -> Plan {
     let mut groups: Vec<Group> = Vec::new();
     for case in &scenario.cases {
@@ -94,12 +93,12 @@ fn course(setup: &Setup, services: &[String]) -> Course {
     Course {
         steps,
         drawn: setup.timeline.iter().any(is_drawn),
-        needs: setup.needs().iter().map(ToString::to_string).collect(),
+        needs: setup.needs(),
         given_up_after: format_duration(setup.deadline),
     }
 }
 
-/// For a person to read.
+/// Formats the plan for a person.
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}\n{}", self.scenario, self.about)?;
@@ -170,7 +169,7 @@ fn worker_step(worker: &Worker) -> String {
     text
 }
 
-/// One line for an entry with one step; else a line for each below its own.
+/// Returns one line for an entry with one step; else its own line and one for each step below.
 fn entry_step(entry: &Entry) -> String {
     let mut text = match entry.when == Trigger::at_the_start() {
         true => "from the start".to_owned(),
@@ -201,7 +200,7 @@ fn entry_step(entry: &Entry) -> String {
     text
 }
 
-fn below(text: &mut String, steps: &[Step], depth: usize) {
+fn below(text: &mut String, steps: &[PlannedStep], depth: usize) {
     for step in steps {
         let indent = "  ".repeat(depth);
         let _ = write!(text, "\n   {indent}- {}", step_words(step));
@@ -211,32 +210,52 @@ fn below(text: &mut String, steps: &[Step], depth: usize) {
     }
 }
 
-fn step_words(step: &Step) -> String {
+fn step_words(step: &PlannedStep) -> String {
     match step {
-        Step::Inject { choices, lasting } => fault_words::inject(choices, *lasting),
-        Step::Resume { node } => format!("SIGCONT {node}"),
-        Step::Thaw { node } => format!("thaw {node}"),
-        Step::Heal { entry } => format!("undo everything of `{entry}` that still stands"),
-        Step::Wait { span } => format!("wait {span}"),
-        Step::Await { event } => format!("wait for {event}"),
+        Step::Inject { fault, lasting } => inject_words(fault, *lasting),
+        Step::End(End { by, node }) => (faults::form(*by).done)(&FaultParameters::default(), node),
+        Step::Heal { entry } => format!("undo everything of `{}` that still stands", entry.value),
+        Step::Wait { length } => format!("wait {length}"),
+        Step::Await { event } => format!("wait for {}", event.value),
         Step::Together { .. } => "at the same time:".to_owned(),
     }
 }
 
-/// Whether the seed decides anything.
+/// Returns the words for a fault. The choices, of which the seed draws one, differ only in their
+/// node.
+fn inject_words(choices: &[Fault], lasting: Option<Span>) -> String {
+    let Some(fault) = choices.first() else {
+        return String::new();
+    };
+    let targets: Vec<String> = choices.iter().map(Fault::target).collect();
+    let target = match targets.as_slice() {
+        [one] => one.clone(),
+        several => format!("one of {}", several.join(", ")),
+    };
+    let mut text = faults::plan_words(fault, &target);
+    if let Some(bound) = fault.longer_than() {
+        let _ = write!(
+            text,
+            "; it counts only if it lasts longer than {}",
+            format_duration(bound)
+        );
+    }
+    match lasting {
+        Some(span) => {
+            let _ = write!(text, "; {} after {span}", fault.kind().facts().undone);
+        }
+        None if fault.kind().lasts() => text.push_str("; it stands until something undoes it"),
+        None => {}
+    }
+    text
+}
+
 fn is_drawn(entry: &Entry) -> bool {
     let has_bounds = |span: Span| span.from != span.to;
-    fn of(step: &Step, has_bounds: &dyn Fn(Span) -> bool) -> bool {
-        match step {
-            Step::Inject { choices, lasting } => {
-                choices.len() > 1 || lasting.is_some_and(has_bounds)
-            }
-            Step::Wait { span } => has_bounds(*span),
-            Step::Together { steps } => steps.iter().any(|step| of(step, has_bounds)),
-            Step::Await { .. } | Step::Resume { .. } | Step::Thaw { .. } | Step::Heal { .. } => {
-                false
-            }
-        }
-    }
-    has_bounds(entry.after) || entry.steps.iter().any(|step| of(step, &has_bounds))
+    let steps = entry.steps.iter().flat_map(Step::with_inner);
+    let is_drawn = |step: &PlannedStep| {
+        step.fault().is_some_and(|choices| choices.len() > 1)
+            || step.length().copied().is_some_and(has_bounds)
+    };
+    has_bounds(entry.after) || steps.into_iter().any(is_drawn)
 }

@@ -1,17 +1,18 @@
-mod expect;
-mod load;
 mod step;
 
-use super::draft::{Kind, MOST_COPIES, MOST_NESTED, MOST_REPEATS};
-use crate::model::{
-    Backend, Fence, FenceFloor, Gate, KeyTemplate, OnLost, ReleaseStyle, WaitPolicy,
+use super::draft::{
+    CaseFields, DraftContend, DraftKeyspace, DraftLock, HeadFields, MOST_REPEATS, WorkerFields,
+    expectations,
 };
-use serde_json::{Map, Value, json};
+use super::fields::{object, properties};
+use super::form::words;
+use crate::model::Gate;
+use serde_json::{Value, json};
 
-/// The JSON Schema of a scenario file, for editors.
+/// Returns the JSON Schema of a scenario file, for editors.
 ///
-/// It covers form; what needs more than one value (names that exist, waits
-/// that can come) is said by `fencepost validate`.
+/// It covers the form. `fencepost validate` checks everything that needs more than one value, such
+/// as names that exist and waits that can end.
 pub fn schema() -> Value {
     let range = json!({
         "anyOf": [
@@ -20,18 +21,20 @@ pub fn schema() -> Value {
         ],
         "description": "2, 1.., ..3 or 1..3"
     });
+    let mut expect = object(expectations());
+    expect["minProperties"] = 1.into();
+    let head = HeadFields::table();
+    let required = head.iter().filter(|field| field.is_required);
+    let required: Vec<&str> = required.map(|field| field.name).collect();
+    let mut all = properties(HeadFields::table());
+    all.extend(properties(CaseFields::table()));
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A fencepost scenario",
         "type": "object",
-        "required": ["name", "about", "cases"],
+        "required": required,
         "additionalProperties": false,
-        "properties": with_setup([
-            ("name", json!({ "$ref": "#/$defs/name" })),
-            ("about", json!({ "type": "string", "description": "the hypothesis, in two sentences a colleague would understand" })),
-            ("kind", json!({ "enum": words(&Kind::ALL), "description": "fault where nothing is said" })),
-            ("cases", json!({ "type": "object", "minProperties": 1, "additionalProperties": { "$ref": "#/$defs/case" } })),
-        ]),
+        "properties": all,
         "$defs": {
             "name": { "type": "string", "pattern": "^[a-z]([a-z0-9-]{0,38}[a-z0-9])?$" },
             "duration": { "type": "string", "pattern": r"^\d+(ms|s|m)$" },
@@ -39,46 +42,9 @@ pub fn schema() -> Value {
             "trigger": { "type": "string", "pattern": r"^[a-z0-9-]+\.[a-z_]+(#[1-9]\d*)?$" },
             "range": range,
             "length": { "type": "string", "pattern": r"^(\d+(ms|s|m)\.\.(\d+(ms|s|m))?|\.\.\d+(ms|s|m))$", "description": "8s.., ..5s or 1s..4s" },
-            "gate": { "enum": words(&Gate::IN_A_ROUND) },
-            "lock": {
-                "type": "object",
-                "additionalProperties": false,
-                "properties": {
-                    "backend": { "enum": words(&Backend::ALL) },
-                    "ttl": { "$ref": "#/$defs/duration" },
-                    "wait": { "enum": words(&WaitPolicy::ALL) },
-                    "release": { "enum": words(&ReleaseStyle::ALL) },
-                    "fence_floor": { "enum": words(&FenceFloor::ALL) },
-                    "key": {
-                        "type": "string",
-                        "maxLength": KeyTemplate::MOST_BYTES,
-                        "pattern": r"\{key\}",
-                        "description": "how another library names the key of its lock: /locks/{key}"
-                    }
-                }
-            },
-            "worker": {
-                "type": "object",
-                "additionalProperties": false,
-                "properties": {
-                    "key": { "type": "string", "minLength": 1, "maxLength": 256 },
-                    "keys": { "type": "integer", "minimum": 1, "maximum": u16::MAX },
-                    "copies": { "type": "integer", "minimum": 1, "maximum": MOST_COPIES },
-                    "lock": { "$ref": "#/$defs/lock" },
-                    "gate": { "anyOf": [
-                        { "$ref": "#/$defs/gate" },
-                        { "type": "array", "items": { "$ref": "#/$defs/gate" } }
-                    ] },
-                    "start": { "$ref": "#/$defs/trigger" },
-                    "rounds": { "type": "integer", "minimum": 1 },
-                    "work": { "$ref": "#/$defs/duration" },
-                    "pause": { "$ref": "#/$defs/duration" },
-                    "on_lost": { "enum": words(&OnLost::ALL) },
-                    "renew": { "type": "boolean" },
-                    "nested": { "type": "integer", "minimum": 1, "maximum": MOST_NESTED },
-                    "reads": { "type": "boolean" }
-                }
-            },
+            "gate": { "enum": words(Gate::IN_A_ROUND) },
+            "lock": object(DraftLock::table()),
+            "worker": object(WorkerFields::table()),
             "node": { "anyOf": [
                 { "$ref": "#/$defs/name" },
                 {
@@ -110,59 +76,18 @@ pub fn schema() -> Value {
                     ] }
                 }
             },
-            "many": load::many(),
-            "contend": load::contend(),
-            "keyspace": load::keyspace(),
-            "step": { "oneOf": step::alternatives() },
-            "case": {
-                "type": "object",
-                "additionalProperties": false,
-                "properties": with_setup([])
+            "many": {
+                "anyOf": [
+                    { "type": "integer", "minimum": 1 },
+                    { "type": "string", "pattern": r"^\d+(_\d+)*[kKMG]?$" }
+                ],
+                "description": "20000, 20k or 10M"
             },
-            "expect": expect::expectations()
+            "contend": object(DraftContend::table()),
+            "keyspace": object(DraftKeyspace::table()),
+            "step": { "oneOf": step::alternatives() },
+            "case": object(CaseFields::table()),
+            "expect": expect
         }
     })
-}
-
-/// What a scenario says for all its cases, and a case for itself: these fields
-/// beside `own`. What has to be there may come from either.
-fn with_setup<const N: usize>(own: [(&str, Value); N]) -> Map<String, Value> {
-    let setup = [
-        (
-            "topology",
-            json!({ "type": "string", "description": "a file under compose/, without .yml" }),
-        ),
-        (
-            "worker",
-            json!({
-                "type": "object",
-                "required": ["image"],
-                "additionalProperties": false,
-                "properties": {
-                    "image": { "type": "string", "description": "a folder with a Dockerfile, or an image with its tag" }
-                }
-            }),
-        ),
-        ("lock", json!({ "$ref": "#/$defs/lock" })),
-        ("duration", json!({ "$ref": "#/$defs/duration" })),
-        ("deadline", json!({ "$ref": "#/$defs/duration" })),
-        (
-            "workers",
-            json!({ "type": "object", "minProperties": 1, "additionalProperties": { "$ref": "#/$defs/worker" } }),
-        ),
-        (
-            "timeline",
-            json!({ "type": "array", "items": { "$ref": "#/$defs/entry" } }),
-        ),
-        ("contend", json!({ "$ref": "#/$defs/contend" })),
-        ("keyspace", json!({ "$ref": "#/$defs/keyspace" })),
-        ("fence", json!({ "enum": words(&Fence::ALL) })),
-        ("expect", json!({ "$ref": "#/$defs/expect" })),
-    ];
-    let all = own.into_iter().chain(setup);
-    all.map(|(name, form)| (name.to_owned(), form)).collect()
-}
-
-fn words(all: &[impl ToString]) -> Vec<String> {
-    all.iter().map(ToString::to_string).collect()
 }

@@ -1,9 +1,9 @@
 use super::*;
 use crate::scenario::timeline::{Timeline, What};
 
-/// Two cases, of which the second says almost everything differently.
+/// Two cases, of which the second overrides almost everything.
 const TWO: &str = "\
-name: two
+name: good
 about: A hypothesis.
 topology: redis
 lock: { backend: redis, ttl: 2s }
@@ -30,74 +30,45 @@ cases:
     expect: { violations: 1.. }
 ";
 
-fn two() -> Scenario {
-    parse_as("two.yml", TWO).unwrap()
-}
-
 #[test]
 fn a_case_is_its_scenario_with_its_own_fields_laid_over_it() {
-    let [plain, other] = two().cases.try_into().unwrap();
+    let [plain, other] = parse(TWO).unwrap().cases.try_into().unwrap();
     assert_eq!((plain.fence, other.fence), (Fence::On, Fence::Off));
     assert_eq!(plain.setup.timeline.len(), 2);
     assert!(other.setup.timeline.is_empty());
     assert_eq!(other.setup.topology, "etcd");
     assert_eq!(other.setup.deadline, Duration::from_secs(90));
-    let names: Vec<&str> = other
-        .setup
-        .workers
-        .iter()
-        .map(|w| w.name.as_str())
-        .collect();
+    let workers = &other.setup.workers;
+    let names: Vec<&str> = workers.iter().map(|w| w.name.as_str()).collect();
     assert_eq!(names, ["a", "b", "c"]);
-    let a = &other.setup.workers[0];
-    assert_eq!((a.key.as_str(), a.renew, a.gates.len()), ("k", true, 0));
+    let a = &workers[0];
+    assert_eq!((a.key.as_str(), a.gates.len()), ("k", 0));
+    assert!(a.fields.renew());
     assert_eq!(a.ttl, Duration::from_secs(5));
-    assert!(!plain.setup.workers[0].renew);
-}
-
-#[track_caller]
-fn said_of_two(from: &str, to: &str) -> Vec<String> {
-    assert!(TWO.contains(from), "`{from}`");
-    match parse_as("two.yml", &TWO.replacen(from, to, 1)) {
-        Ok(_) => panic!("taken: {to}"),
-        Err(error) => error.lines(),
-    }
+    assert!(!plain.setup.workers[0].fields.renew());
 }
 
 #[test]
 fn what_cases_share_is_complained_about_once() {
-    assert_eq!(
-        said_of_two("ttl: 2s", "ttl: 2"),
-        [
-            "two.yml:4:30: `2` is not a duration; write a whole number and ms, s or m, such as 500ms or 2s"
-        ]
-    );
-    let lines = said_of_two("topology: redis\n", "");
-    assert_eq!(lines, ["two.yml:1:1: the scenario needs `topology`"]);
+    for (from, to, expected) in rows! {
+        "ttl: 2s", "ttl: 2" => "good.yml:4:30: `2` is not a duration; write a whole number and ms, s or m, such as 500ms or 2s";
+        "topology: redis\n", "" => "good.yml:1:1: the scenario needs `topology`";
+    } {
+        assert_eq!(said_of(TWO, from, to), [expected]);
+    }
 }
 
 #[test]
 fn what_only_a_case_says_is_refused_at_its_place() {
-    let lines = said_of_two("fence: off", "fence_: off");
-    assert_eq!(
-        lines,
-        ["two.yml:19:5: unknown key in case `other` `fence_`; did you mean `fence`?"]
-    );
-    let lines = said_of_two("topology: etcd", "topology: etc");
-    assert!(
-        lines[0].starts_with("two.yml:16:15: unknown topology `etc`"),
-        "{lines:?}"
-    );
-    let lines = said_of_two("topology: etcd", "topology: redis");
-    let message = "the topology `redis` has one Redis, and `etcd` needs an etcd cluster";
-    assert!(lines.iter().any(|line| line.contains(message)), "{lines:?}");
-    let lines = said_of_two("    timeline: []\n", "");
-    assert!(
-        lines
-            .iter()
-            .any(|line| line.contains("worker `a` has no gate")),
-        "{lines:?}"
-    );
+    let expected = "good.yml:19:5: unknown key in case `other` `fence_`; did you mean `fence`?";
+    assert_eq!(said_of(TWO, "fence: off", "fence_: off"), [expected]);
+    for (from, to, expected) in rows! {
+        "topology: etcd", "topology: etc" => "good.yml:16:15: unknown topology `etc`";
+        "topology: etcd", "topology: redis" => "the topology `redis` has one Redis, and `etcd` needs an etcd cluster";
+        "    timeline: []\n", "" => "worker `a` has no gate";
+    } {
+        one_says(&said_of(TWO, from, to), expected);
+    }
 }
 
 #[test]
@@ -105,37 +76,29 @@ fn a_case_needs_a_fence_and_something_to_expect() {
     let without = TWO
         .replace("fence: on\n", "")
         .replace("expect: { violations: 0 }\n", "");
-    let error = parse_as("two.yml", &without).unwrap_err();
     let expected = [
-        "two.yml:12:10: case `plain` needs `expect`",
-        "two.yml:12:10: case `plain` needs `fence`",
+        "good.yml:12:10: case `plain` needs `expect`",
+        "good.yml:12:10: case `plain` needs `fence`",
     ];
-    assert_eq!(error.lines(), expected);
-}
-
-fn with(settings: &[&str]) -> Result<Scenario, InvalidFile> {
-    let settings = settings.iter().map(|text| text.parse().unwrap());
-    let settings = Settings(settings.collect());
-    Scenario::parse(Path::new("two.yml"), TWO, &settings, &around())
+    assert_eq!(said_about("good.yml", &without), expected);
 }
 
 #[test]
 fn a_setting_wins_over_file_and_case() {
-    let scenario = with(&["lock.ttl=7s", "workers.a.work=300ms"]).unwrap();
+    let settings = ["lock.ttl=7s", "workers.a.work=300ms"];
+    let scenario = parse_with(TWO, &settings).unwrap();
     for case in &scenario.cases {
-        assert_eq!(case.setup.workers[0].ttl, Duration::from_secs(7));
-        assert_eq!(case.setup.workers[0].work, Duration::from_millis(300));
+        let worker = &case.setup.workers[0];
+        assert_eq!(worker.ttl, Duration::from_secs(7));
+        assert_eq!(worker.fields.work(), Duration::from_millis(300));
     }
-    assert_eq!(
-        scenario.settings.words(),
-        ["lock.ttl=7s", "workers.a.work=300ms"]
-    );
+    assert_eq!(scenario.settings.words(), settings);
 }
 
 #[test]
 fn a_wrong_setting_is_named() {
-    let error = with(&["deadline=5m", "lock.ttl=7"]).unwrap_err();
-    let expected = "two.yml: --set lock.ttl=7: `7` is not a duration; \
+    let error = parse_with(TWO, &["deadline=5m", "lock.ttl=7"]).unwrap_err();
+    let expected = "good.yml: --set lock.ttl=7: `7` is not a duration; \
                     write a whole number and ms, s or m, such as 500ms or 2s";
     assert_eq!(error.lines(), [expected]);
     for (text, expected) in [
@@ -152,51 +115,31 @@ fn a_wrong_setting_is_named() {
 #[test]
 fn a_worker_may_have_a_lock_of_its_own() {
     let text = TWO.replace("b: { key: k,", "b: { lock: { ttl: 9s }, key: k,");
-    let scenario = parse_as("two.yml", &text).unwrap();
+    let scenario = parse(&text).unwrap();
     let workers = &scenario.cases[0].setup.workers;
     let ttls = [workers[0].ttl.as_secs(), workers[1].ttl.as_secs()];
     assert_eq!(ttls, [2, 9]);
-    let wrong = said_of_two("b: { key: k,", "b: { lock: { backend: etcd }, key: k,");
+    let wrong = said_of(TWO, "b: { key: k,", "b: { lock: { backend: etcd }, key: k,");
     assert!(wrong[0].contains("needs an etcd cluster"), "{wrong:?}");
 }
 
 #[test]
 fn copies_are_workers_of_their_own_and_one_target() {
-    let text = GOOD
-        .replace(
-            "  b: {",
-            "  w: { copies: 5, keys: 2, key: account }\n  b: {",
-        )
-        .replace("{ pause: a,", "{ pause: a, for: 3s,")
-        .replace(
-            "do: { resume: a }",
-            "do: [{ drop: w, for: 1s }, { partition: [[w], [redis]] }]",
-        );
-    let setup = the_setup(parse(&text).unwrap());
-    let copies: Vec<String> = setup
-        .workers
-        .iter()
-        .map(|w| format!("{} {}", w.name, w.key))
-        .collect();
-    assert_eq!(
-        copies[1..6],
-        [
-            "w-1 account-1",
-            "w-2 account-2",
-            "w-3 account-1",
-            "w-4 account-2",
-            "w-5 account-1"
-        ]
-    );
-    let Step::Inject { choices, .. } = &setup.timeline[1].steps[0] else {
+    let copies = "  w: { copies: 5, keys: 2, key: account }\n  b: {";
+    let faults = "do: [{ drop: w, for: 1s }, { partition: [[w], [redis]] }]";
+    let text = GOOD.replace("  b: {", copies);
+    let text = text.replace("{ pause: a,", "{ pause: a, for: 3s,");
+    let setup = the_setup(parse(&text.replace("do: { resume: a }", faults)).unwrap());
+    let copies = setup.workers[1..6].iter();
+    let copies: Vec<String> = copies.map(|w| format!("{} {}", w.name, w.key)).collect();
+    let expected = "w-1 account-1, w-2 account-2, w-3 account-1, w-4 account-2, w-5 account-1";
+    assert_eq!(copies.join(", "), expected);
+    let Step::Inject { fault: choices, .. } = &setup.timeline[1].steps[0] else {
         panic!("a drop")
     };
     assert_eq!(choices.len(), 5);
-    refused(
-        "  b: {",
-        "  w: { keys: 2, key: x }\n  b: {",
-        "give the worker `copies`",
-    );
+    let keys = "  w: { keys: 2, key: x }\n  b: {";
+    refused("  b: {", keys, "give the worker `copies`");
 }
 
 #[test]
@@ -214,36 +157,31 @@ fn what_repeats_throughout_fills_the_duration_and_no_more() {
     };
     assert_eq!(*until, Some(Duration::from_secs(30)));
     assert!((8..=20).contains(&rounds.len()), "{}", rounds.len());
-    let refused = |text: &str, expected: &str| {
-        let error = parse(text).unwrap_err().to_string();
-        assert!(error.contains(expected), "{error}");
-    };
-    refused(&text.replace("duration: 30s\n", ""), "give it one");
-    let still = text.replace(", for: 1s..3s }, { wait: 500ms }", " }, { heal: x }");
-    refused(&still, "have to take time");
+    one_says(&said_of(&text, "duration: 30s\n", ""), "give it one");
+    let still = said_of(&text, ", for: 1s..3s }, { wait: 500ms }", " }, { heal: x }");
+    one_says(&still, "have to take time");
 }
 
 #[test]
 fn a_step_may_wait_for_an_event() {
     let step = first_step("redis", "wait: a.acquired#2");
-    let event = Trigger::parse("a.acquired#2").unwrap();
-    assert_eq!(step, Step::Await { event });
-    refuses_step(
-        "redis",
-        "wait: a.acquird",
-        "a.acquird",
-        "did you mean `acquired`?",
-    );
-    refuses_step("redis", "wait: c.acquired", "c.acquired", "unknown worker");
+    let Step::Await { event } = step else {
+        panic!("{step:?}");
+    };
+    assert_eq!(event.value.to_string(), "a.acquired#2");
+    for (step, at, expected) in rows! {
+        "wait: a.acquird", "a.acquird" => "did you mean `acquired`?";
+        "wait: c.acquired", "c.acquired" => "unknown worker";
+    } {
+        refuses_step("redis", step, at, expected);
+    }
 }
 
 #[test]
 fn an_image_of_workers_has_to_be_there() {
-    refused(
-        "workers:",
-        "worker: { image: nowhere/at-all }\nworkers:",
-        "good.yml:5:18: there is no nowhere/at-all/Dockerfile",
-    );
+    let nowhere = "worker: { image: nowhere/at-all }\nworkers:";
+    let expected = "good.yml:5:18: there is no nowhere/at-all/Dockerfile";
+    refused("workers:", nowhere, expected);
     let named = GOOD.replace("workers:", "worker: { image: 'mine:1' }\nworkers:");
     let setup = the_setup(parse(&named).unwrap());
     assert_eq!(setup.worker_image.as_deref(), Some("mine:1"));
@@ -251,29 +189,18 @@ fn an_image_of_workers_has_to_be_there() {
 
 #[test]
 fn what_only_nested_holds_bring_about_needs_them() {
-    refused(
-        "start: a.paused",
-        "start: a.reentered",
-        "give it `nested: 2`",
-    );
-    refused(
-        "gate: before_write",
-        "gate: before_leave",
-        "nobody comes to the gate `before_leave`",
-    );
-    let nested = GOOD
-        .replace(
-            "key: k, gate: before_write",
-            "key: k, nested: 3, gate: [before_write, before_leave]",
-        )
-        .replace("start: a.paused", "start: a.left#2");
+    for (from, to, expected) in rows! {
+        "start: a.paused", "start: a.reentered" => "give it `nested: 2`";
+        "gate: before_write", "gate: before_leave" => "nobody comes to the gate `before_leave`";
+        "start: a.paused", "start: a.left#3" => "`a.left#3` never comes";
+    } {
+        refused(from, to, expected);
+    }
+    let gates = "nested: 3, gate: [before_write, before_leave]";
+    let nested = GOOD.replace("gate: before_write", gates);
+    let nested = nested.replace("start: a.paused", "start: a.left#2");
     let setup = the_setup(parse(&nested).unwrap());
-    assert_eq!(setup.workers[0].nested, 3);
-    refused(
-        "start: a.paused",
-        "start: a.left#3",
-        "`a.left#3` never comes",
-    );
+    assert_eq!(setup.workers[0].fields.nested(), 3);
 }
 
 #[test]
@@ -314,67 +241,51 @@ fn what_repeats_throughout_fits_into_the_duration() {
         GOOD.replace("cases:", &duration)
             .replace("timeline:\n", &entry)
     };
-    let said = |entry: &str, duration: &str| parse(&text(entry, duration)).unwrap_err().to_string();
-    assert!(said("after: 1s..30s", "30s").contains("the duration of 30s is over by then"));
-    assert!(said("when: a.acquired", "30s").contains("leave `when` out"));
-    assert!(said("after: 1s", "721m").contains("at most 720m"));
+    for (entry, duration, expected) in rows! {
+        "after: 1s..30s", "30s" => "the duration of 30s is over by then";
+        "when: a.acquired", "30s" => "leave `when` out";
+        "after: 1s", "721m" => "at most 720m";
+    } {
+        one_says(&said_about("good.yml", &text(entry, duration)), expected);
+    }
     parse(&text("after: 1s..29s", "30s")).unwrap();
-    let short = text("after: 1s", "57s").replace("cases:", "deadline: 60s\ncases:");
-    assert!(
-        parse(&short)
-            .unwrap_err()
-            .to_string()
-            .contains("62s does not fit")
-    );
+    let short = said_of(&text("after: 1s", "57s"), "cases:", "deadline: 60s\ncases:");
+    one_says(&short, "62s does not fit");
 }
 
 #[test]
 fn copies_take_nobodys_name() {
-    let message = "another worker is called `w-1` already";
-    refused(
-        "  b: {",
-        "  w: { copies: 2, key: x }\n  w-1: { key: k }\n  b: {",
-        message,
-    );
-    refused(
-        "  b: {",
-        "  redis: { copies: 2, key: x }\n  b: {",
-        "`redis` is a service",
-    );
+    for (workers, expected) in rows! {
+        "  w: { copies: 2, key: x }\n  w-1: { key: k }\n  b: {" => "another worker is called `w-1` already";
+        "  redis: { copies: 2, key: x }\n  b: {" => "`redis` is a service";
+    } {
+        refused("  b: {", workers, expected);
+    }
 }
 
 #[test]
 fn parts_of_a_setting_are_told_apart() {
     let timeline = "timeline=[{when: a.at_gate, do: {pause: a, longer_than: ttl}}, {when: b.write_accepted, do: {resume: a}}]";
-    let settings = Settings(vec![timeline.parse().unwrap()]);
-    Scenario::parse(Path::new("good.yml"), GOOD, &settings, &around()).unwrap();
+    parse_with(GOOD, &[timeline]).unwrap();
 }
 
 #[test]
 fn an_order_has_every_event_once() {
-    let twice = "expect: { order: [a.acquired, b.acquired, a.acquired] }";
-    refused(
-        "expect: { violations: 1.. }",
-        twice,
-        "`a.acquired` stands here twice",
-    );
+    let twice = "{ order: [a.acquired, b.acquired, a.acquired] }";
+    let expected = "`a.acquired` stands here twice";
+    refused("{ violations: 1.. }", twice, expected);
 }
 
 #[test]
 fn how_much_a_scenario_says_is_bounded() {
-    let complaints = |text: &str| parse_as("two.yml", text).unwrap_err().lines().join("\n");
     let cases: String = (0..51).map(|n| format!("  c{n}: {{}}\n")).collect();
-    let told = complaints(&TWO.replace("  plain: {}\n", &cases));
-    assert!(
-        told.contains("at most 50 cases, and this one has 52"),
-        "{told}"
-    );
+    let told = said_of(TWO, "  plain: {}\n", &cases);
+    one_says(&told, "at most 50 cases, and this one has 52");
 
     let entry = "  - { when: a.at_gate, do: { pause: a, longer_than: ttl } }\n";
-    let told = complaints(&TWO.replace(entry, &entry.repeat(500)));
-    assert!(told.contains("at most 200 entries and steps"), "{told}");
     let steps = "{ pause: a, for: 3s }, ".repeat(201);
     let long = format!("  - {{ when: a.at_gate, do: [{steps}] }}\n{entry}");
-    let told = complaints(&TWO.replace(entry, &long));
-    assert!(told.contains("at most 200 entries and steps"), "{told}");
+    for many in [entry.repeat(500), long] {
+        one_says(&said_of(TWO, entry, &many), "at most 200 entries and steps");
+    }
 }

@@ -1,5 +1,6 @@
 use super::*;
-use crate::model::{Arrivals, ContendPlan, KeyspacePlan, LoadPlan, WaitPolicy};
+use crate::load::{Arrivals, ContendPlan, KeyspacePlan, LoadPlan};
+use crate::model::WaitPolicy;
 
 const CONTEND: &str = "\
 name: good
@@ -41,22 +42,10 @@ fn keyspace(case: &Case) -> &KeyspacePlan {
     }
 }
 
-/// What is said about a good load with `from` replaced by `to`.
-#[track_caller]
-fn said_of(good: &str, from: &str, to: &str) -> Vec<String> {
-    assert!(good.contains(from), "the scenario has no `{from}`");
-    match parse(&good.replace(from, to)) {
-        Ok(_) => panic!("taken: {to}"),
-        Err(error) => error.lines(),
-    }
-}
-
-/// One thing is wrong, and it is said once.
+/// Checks that the one mistake is reported once.
 #[track_caller]
 fn refused_alone(good: &str, from: &str, to: &str, expected: &str) {
-    let lines = said_of(good, from, to);
-    assert_eq!(lines.len(), 1, "{lines:#?}");
-    assert!(lines[0].contains(expected), "`{expected}` in {lines:#?}");
+    only_says(&said_of(good, from, to), expected);
 }
 
 #[test]
@@ -65,10 +54,10 @@ fn contenders_are_read_as_they_are_written_and_cases_lay_over_them() {
     assert!(scenario.is_load());
     let plan = contend(&scenario.cases[0]);
     assert_eq!(plan.contenders, [50, 200]);
-    let rate = Some(200.0);
+    let (per_second, backlog) = (Some(200.0), 10_000);
     let open = Arrivals::Open {
-        per_second: rate,
-        backlog: 10_000,
+        per_second,
+        backlog,
     };
     assert_eq!(plan.arrivals, open);
     assert_eq!((plan.clients, plan.keys), (12, 1));
@@ -77,11 +66,8 @@ fn contenders_are_read_as_they_are_written_and_cases_lay_over_them() {
     let plan = contend(&scenario.cases[1]);
     assert_eq!((plan.contenders.as_slice(), plan.keys), (&[7][..], 20_000));
     assert_eq!(plan.lock.wait, WaitPolicy::Queue);
-    assert_eq!(
-        plan.work,
-        Span::exactly(Duration::from_millis(50)),
-        "as the scenario says"
-    );
+    let work = Span::exactly(Duration::from_millis(50));
+    assert_eq!(plan.work, work, "as the scenario says");
 }
 
 #[test]
@@ -101,10 +87,8 @@ fn all_steps_fit_into_the_deadline_that_nobody_wrote() {
 fn only_where_keys_have_to_run_out_the_deadline_is_longer_than_the_ttl() {
     let long = CONTEND.replace("ttl: 5s", "ttl: 120m");
     assert!(parse(&long).is_ok(), "contenders release");
-    let plain = KEYSPACE.replace(
-        "  counters: { keyspace: { counters: 5m, effort: 10, watch: 2m } }\n",
-        "",
-    );
+    let counters = "  counters: { keyspace: { counters: 5m, effort: 10, watch: 2m } }\n";
+    let plain = KEYSPACE.replace(counters, "");
     let message = "keys that live 1m do not die within the deadline of 30s; give it a `watch`";
     refused_alone(&plain, "topology", "deadline: 30s\ntopology", message);
     let watched = plain.replace("scan: true", "watch: 10s");
@@ -115,10 +99,8 @@ fn only_where_keys_have_to_run_out_the_deadline_is_longer_than_the_ttl() {
 
 #[test]
 fn a_setting_replaces_the_contenders() {
-    let settings = Settings(vec!["contend.contenders=[3]".parse().unwrap()]);
-    let scenario = Scenario::parse(Path::new("good.yml"), CONTEND, &settings, &around());
-    let scenario = scenario.unwrap();
-    for case in &scenario.cases {
+    let scenario = parse_with(CONTEND, &["contend.contenders=[3]"]);
+    for case in &scenario.unwrap().cases {
         assert_eq!(contend(case).contenders, [3]);
     }
 }
@@ -128,14 +110,12 @@ fn a_closed_model_has_no_rate() {
     let closed = CONTEND.replace("rate: 200/s", "model: closed");
     let scenario = parse(&closed).unwrap();
     assert_eq!(contend(&scenario.cases[0]).arrivals, Arrivals::Closed);
-    refused_alone(
-        CONTEND,
-        "rate: 200/s",
-        "model: closed, rate: 200/s",
-        "good.yml:7:56: `rate` belongs to `model: open`",
-    );
-    let both = "model: closed, backlog: 5";
-    refused_alone(CONTEND, "rate: 200/s", both, "`backlog` belongs to");
+    for (to, expected) in rows! {
+        "model: closed, rate: 200/s" => "good.yml:7:56: `rate` belongs to `model: open`";
+        "model: closed, backlog: 5" => "`backlog` belongs to";
+    } {
+        refused_alone(CONTEND, "rate: 200/s", to, expected);
+    }
 }
 
 #[test]
@@ -186,61 +166,33 @@ fn a_load_is_exactly_one_of_two() {
 #[test]
 fn what_a_load_cannot_do_is_refused_at_its_place() {
     refused_alone(CONTEND, "duration: 20s\n", "", "give the scenario one");
-    for (from, to, expected) in [
-        ("200]", "x]", "`x` is not a whole number"),
-        ("200/s", "often", "`often` is not a rate"),
-        ("200/s", "-1", "`-1` is not a rate"),
-        ("200/s", "1e3", "`1e3` is not a rate"),
-        ("20k", "20q", "`20q` is not a whole number; write such as"),
-        ("20k", "99999999999999999M", "is not a whole number"),
-        (
-            "contenders: 7",
-            "contender: 7",
-            "did you mean `contenders`?",
-        ),
-        ("ttl: 5s", "ttl: 0s", "longer than 0ms"),
-        (
-            "duration: 20s",
-            "deadline: 60s\nduration: 20s",
-            "`deadline` higher",
-        ),
-    ] {
+    for (from, to, expected) in rows! {
+        "200]", "x]" => "`x` is not a whole number";
+        "200/s", "often" => "`often` is not a rate";
+        "200/s", "-1" => "`-1` is not a rate";
+        "200/s", "1e3" => "`1e3` is not a rate";
+        "20k", "20q" => "`20q` is not a whole number; write such as";
+        "20k", "99999999999999999M" => "is not a whole number";
+        "contenders: 7", "contender: 7" => "did you mean `contenders`?";
+        "ttl: 5s", "ttl: 0s" => "longer than 0ms";
+        "duration: 20s", "deadline: 60s\nduration: 20s" => "`deadline` higher";
+    } {
         refused_alone(CONTEND, from, to, expected);
     }
     let etcd = KEYSPACE.replace("topology: redis", "topology: etcd");
     let etcd = etcd.replace("backend: redis", "backend: etcd");
     let etcd = etcd.replace(", scan: true", "");
     let etcd = etcd.replace("counters: 5m, effort: 10, ", "");
-    for (good, from, to, expected) in [
-        (KEYSPACE, "effort: 10", "effort: 11", "`effort` is 1 to 10"),
-        (KEYSPACE, "keys: 10M, ", "", "keyspace needs `keys`"),
-        (
-            KEYSPACE,
-            "ttl: 60s",
-            "ttl: 60s, wait: queue",
-            "leave `wait` out",
-        ),
-        (
-            KEYSPACE,
-            "topology",
-            "duration: 9s\ntopology",
-            "leave `duration` out",
-        ),
-        (&etcd, "ttl: 60s", "ttl: 1s", "whole seconds"),
-        (
-            &etcd,
-            "10M",
-            "10M, scan: true",
-            "6:30: only a Redis has this",
-        ),
-        (&etcd, "watch", "effort: 3, watch", "only a Redis has this"),
-        (
-            &etcd,
-            "watch",
-            "counters: 5m, watch",
-            "only a Redis has this",
-        ),
-    ] {
+    for (good, from, to, expected) in rows! {
+        KEYSPACE, "effort: 10", "effort: 11" => "`effort` is 1 to 10";
+        KEYSPACE, "keys: 10M, ", "" => "keyspace needs `keys`";
+        KEYSPACE, "ttl: 60s", "ttl: 60s, wait: queue" => "leave `wait` out";
+        KEYSPACE, "topology", "duration: 9s\ntopology" => "leave `duration` out";
+        &etcd, "ttl: 60s", "ttl: 1s" => "whole seconds";
+        &etcd, "10M", "10M, scan: true" => "6:30: only a Redis has this";
+        &etcd, "watch", "effort: 3, watch" => "only a Redis has this";
+        &etcd, "watch", "counters: 5m, watch" => "only a Redis has this";
+    } {
         refused_alone(good, from, to, expected);
     }
     let redlock = KEYSPACE.replace("topology: redis", "topology: redlock");
@@ -255,33 +207,26 @@ fn everything_that_is_wrong_with_a_load_is_said_at_once() {
         .replace("200]", "many]")
         .replace("work: 50ms", "work: hard")
         .replace("fence: on }", "fence: onn }");
-    let lines = parse(&text).unwrap_err().lines();
-    let parts = ["`soon`", "`many`", "`hard`", "`onn`"];
-    assert_eq!(lines.len(), parts.len(), "{lines:#?}");
-    for (line, part) in lines.iter().zip(parts) {
-        assert!(line.contains(part), "`{part}` in {lines:#?}");
-    }
+    all_say(&text, &["`soon`", "`many`", "`hard`", "`onn`"]);
 }
 
 #[test]
 fn the_plan_of_a_load_says_what_is_done() {
     let services = |_: &str| vec!["redis".to_owned(), "resource".to_owned()];
     let text = plan(&parse(CONTEND).unwrap(), services).to_string();
-    for part in [
+    let parts = [
         "for 20s, 50 contenders in 12 clients want one key: 200 arrivals a second",
         "7 contenders in 12 clients want 20000 keys",
         "works 50ms, writes and releases",
-    ] {
-        assert!(text.contains(part), "`{part}` in {text}");
-    }
+    ];
+    has_all(&text, &parts);
     let text = plan(&parse(KEYSPACE).unwrap(), services).to_string();
-    for part in [
+    let parts = [
         "make 10000000 locks at redis, each of which lives 1m",
         "with an active-expire-effort of 10",
         "expects that it is done to its end",
-    ] {
-        assert!(text.contains(part), "`{part}` in {text}");
-    }
+    ];
+    has_all(&text, &parts);
 }
 
 #[test]

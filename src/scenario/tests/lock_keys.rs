@@ -1,10 +1,10 @@
-//! Where another library keeps its locks: `lock: { key: "/locks/{key}" }`.
+//! The keys at which another library keeps its locks: `lock: { key: "/locks/{key}" }`.
 
 use super::*;
 
 const IMAGE: &str = "worker: { image: 'mine:1' }\nworkers:";
 
-/// The good scenario with a worker image and this lock.
+/// Returns the good scenario with a worker image and this lock.
 fn with_lock(lock: &str) -> String {
     GOOD.replace("workers:", IMAGE)
         .replace("{ backend: redis, ttl: 2s }", lock)
@@ -12,11 +12,7 @@ fn with_lock(lock: &str) -> String {
 
 #[track_caller]
 fn refuses_lock(text: &str, expected: &str) {
-    let lines = parse(text).unwrap_err().lines();
-    let [only] = lines.as_slice() else {
-        panic!("{text}: {lines:#?}");
-    };
-    assert!(only.contains(expected), "expected `{expected}`, got {only}");
+    only_says(&said_about("good.yml", text), expected);
 }
 
 #[test]
@@ -27,10 +23,8 @@ fn workers_have_the_scenarios_template_or_their_own() {
     );
     let scenario = parse(&text).unwrap();
     let plan = plan(&scenario, |_| Vec::new()).to_string();
-    assert!(
-        plan.contains("a acquires `k` (its lock is `my:k`)"),
-        "{plan}"
-    );
+    let words = "a acquires `k` (its lock is `my:k`)";
+    assert!(plan.contains(words), "{plan}");
     let keys = the_setup(scenario).workers.into_iter();
     let keys = keys.map(|worker| worker.lock_key.unwrap().render("x"));
     assert_eq!(keys.collect::<Vec<_>>(), ["my:x", "other:x:lock"]);
@@ -39,32 +33,24 @@ fn workers_have_the_scenarios_template_or_their_own() {
 #[test]
 fn template_without_a_place_for_the_key_is_refused_where_it_stands() {
     for bad in [r#""locks""#, r#""{key}{key}""#, r#""a\n{key}""#, r#""""#] {
-        refuses_lock(
-            &with_lock(&format!("{{ backend: redis, ttl: 2s, key: {bad} }}")),
-            "good.yml:4:39: the name of a lock's key has 1 to 200 bytes",
-        );
+        let text = with_lock(&format!("{{ backend: redis, ttl: 2s, key: {bad} }}"));
+        let expected = "good.yml:4:39: the name of a lock's key has 1 to 200 bytes";
+        refuses_lock(&text, expected);
     }
 }
 
 #[test]
 fn template_is_for_the_locks_of_other_libraries() {
-    refused(
-        "ttl: 2s }",
-        r#"ttl: 2s, key: "my:{key}" }"#,
-        "good.yml:4:39: fencepost's own locks have names of their own",
-    );
+    let expected = "good.yml:4:39: fencepost's own locks have names of their own";
+    refused("ttl: 2s }", r#"ttl: 2s, key: "my:{key}" }"#, expected);
 }
 
 #[test]
 fn templates_that_can_name_one_key_are_refused() {
     let text = with_lock(r#"{ backend: redis, ttl: 2s, key: "my:{key}" }"#);
-    refuses_lock(
-        &text.replace(
-            "b: { key: k,",
-            r#"b: { key: k, lock: { key: "my:own:{key}" },"#,
-        ),
-        "`my:{key}` and `my:own:{key}` can name the same key",
-    );
+    let own = r#"b: { key: k, lock: { key: "my:own:{key}" },"#;
+    let expected = "`my:{key}` and `my:own:{key}` can name the same key";
+    refuses_lock(&text.replace("b: { key: k,", own), expected);
 }
 
 #[test]

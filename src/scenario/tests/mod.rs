@@ -1,4 +1,11 @@
-//! Scenarios that are read, and scenarios that are refused, one idea a file.
+//! Scenarios that are read, and scenarios that are refused; each file tests one idea.
+
+/// Makes a table with one row a line: `input, more input => outcome;`.
+macro_rules! rows {
+    ($($first:expr $(, $more:expr)* => $last:expr;)*) => {
+        [$(($first, $($more,)* $last)),*]
+    };
+}
 
 mod cases;
 mod expectations;
@@ -17,7 +24,8 @@ mod toxics;
 mod triggers;
 
 use super::*;
-use crate::model::{Backend, Link};
+use crate::model::{Link, LinkFault};
+use crate::services::Backend;
 use std::collections::BTreeMap;
 
 const GOOD: &str = "\
@@ -43,6 +51,12 @@ fn parse_as(file: &str, text: &str) -> Result<Scenario, InvalidFile> {
     Scenario::parse(Path::new(file), text, &Settings::default(), &around())
 }
 
+fn parse_with(text: &str, settings: &[&str]) -> Result<Scenario, InvalidFile> {
+    let settings = settings.iter().map(|text| text.parse().unwrap());
+    let settings = Settings(settings.collect());
+    Scenario::parse(Path::new("good.yml"), text, &settings, &around())
+}
+
 fn around() -> Surroundings {
     let all = [("redis", redis()), ("redlock", redlock()), ("etcd", etcd())];
     let all = all.map(|(name, facts)| (name.to_owned(), facts));
@@ -52,7 +66,7 @@ fn around() -> Surroundings {
     }
 }
 
-/// Of its first case.
+/// Returns the setup of the first case.
 fn the_setup(mut scenario: Scenario) -> Setup {
     scenario.cases.swap_remove(0).setup
 }
@@ -63,7 +77,7 @@ fn redis() -> TopologyFacts {
         services: names(&["redis", "redis-replica", "resource"]),
         templates: names(&["worker"]),
         workers: vec![worker(Backend::Redis, &["redis", "resource"])],
-        links: vec![link("redis-replica", "redis")],
+        links: vec![Link::new("redis-replica", "redis")],
         replicas: BTreeMap::from([("redis-replica".to_owned(), "redis".to_owned())]),
         resource: "resource".to_owned(),
     }
@@ -71,13 +85,11 @@ fn redis() -> TopologyFacts {
 
 /// Three servers that do not know each other, and a bystander.
 fn redlock() -> TopologyFacts {
+    let servers = ["redis-1", "redis-2", "redis-3", "resource"];
     TopologyFacts {
         services: names(&["redis-1", "redis-2", "redis-3", "resource", "bystander"]),
         templates: names(&["worker"]),
-        workers: vec![worker(
-            Backend::Redlock,
-            &["redis-1", "redis-2", "redis-3", "resource"],
-        )],
+        workers: vec![worker(Backend::Redlock, &servers)],
         resource: "resource".to_owned(),
         ..TopologyFacts::default()
     }
@@ -89,7 +101,9 @@ fn etcd() -> TopologyFacts {
         services: names(&["etcd-1", "etcd-2", "resource"]),
         templates: names(&["worker"]),
         workers: vec![worker(Backend::Etcd, &["etcd-1", "etcd-2", "resource"])],
-        links: vec![link("etcd-1", "etcd-2"), link("etcd-2", "etcd-1")],
+        links: [("etcd-1", "etcd-2"), ("etcd-2", "etcd-1")]
+            .map(|(from, to)| Link::new(from, to))
+            .into(),
         resource: "resource".to_owned(),
         ..TopologyFacts::default()
     }
@@ -106,32 +120,62 @@ fn names(all: &[&str]) -> Vec<String> {
     all.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn link(from: &str, to: &str) -> Link {
-    Link {
-        from: from.into(),
-        to: to.into(),
-    }
-}
-
-/// The complaints about the good scenario with `from` replaced by `to`.
-fn complaints(from: &str, to: &str) -> Vec<String> {
-    assert!(GOOD.contains(from), "the scenario has no `{from}`");
-    match parse(&GOOD.replace(from, to)) {
-        Ok(_) => Vec::new(),
+/// Returns the complaints about a scenario; there is at least one.
+#[track_caller]
+fn said_about(file: &str, text: &str) -> Vec<String> {
+    match parse_as(file, text) {
+        Ok(_) => panic!("taken: {text}"),
         Err(error) => error.lines(),
     }
 }
 
+/// Returns the complaints about a good scenario with `from` replaced by `to`.
+#[track_caller]
+fn said_of(good: &str, from: &str, to: &str) -> Vec<String> {
+    assert!(good.contains(from), "the scenario has no `{from}`");
+    said_about("good.yml", &good.replace(from, to))
+}
+
 #[track_caller]
 fn refused(from: &str, to: &str, expected: &str) {
-    let lines = complaints(from, to);
+    one_says(&said_of(GOOD, from, to), expected);
+}
+
+#[track_caller]
+fn one_says(lines: &[String], expected: &str) {
     assert!(
         lines.iter().any(|line| line.contains(expected)),
-        "`{to}`: expected `{expected}`, got {lines:#?}"
+        "expected `{expected}`, got {lines:#?}"
     );
 }
 
-/// A scenario with the workers a and b and this timeline.
+/// Checks that there is one complaint, with these words in it.
+#[track_caller]
+fn only_says(lines: &[String], expected: &str) {
+    let [only] = lines else {
+        panic!("expected `{expected}` alone, got {lines:#?}");
+    };
+    assert!(only.contains(expected), "expected `{expected}`, got {only}");
+}
+
+/// Checks that each complaint, in the order of the file, contains its part.
+#[track_caller]
+fn all_say(text: &str, parts: &[&str]) {
+    let lines = said_about("good.yml", text);
+    assert_eq!(lines.len(), parts.len(), "{lines:#?}");
+    for (line, part) in lines.iter().zip(parts) {
+        assert!(line.contains(part), "`{part}` in {lines:#?}");
+    }
+}
+
+#[track_caller]
+fn has_all(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "`{part}` in {text}");
+    }
+}
+
+/// Returns a scenario with the workers a and b and this timeline.
 fn with_timeline(topology: &str, timeline: &str) -> String {
     format!(
         "name: {topology}\nabout: A hypothesis.\ntopology: {topology}\n\
@@ -151,18 +195,13 @@ fn taken(topology: &str, timeline: &str) -> Setup {
     }
 }
 
-/// What is said about a timeline; at least one thing is.
 #[track_caller]
 fn said(topology: &str, timeline: &str) -> Vec<String> {
     let text = with_timeline(topology, timeline);
-    match parse_as(&format!("{topology}.yml"), &text) {
-        Ok(_) => panic!("taken: {timeline}"),
-        Err(error) => error.lines(),
-    }
+    said_about(&format!("{topology}.yml"), &text)
 }
 
-/// The one thing that is said about a timeline, at the place where `at`
-/// stands in it.
+/// Checks that the one complaint about a timeline is at the place of `at`.
 #[track_caller]
 fn refuses(topology: &str, timeline: &str, at: &str, expected: &str) {
     let lines = said(topology, timeline);
@@ -172,31 +211,32 @@ fn refuses(topology: &str, timeline: &str, at: &str, expected: &str) {
     let line = before.matches('\n').count() + 1;
     let column = before.len() - before.rfind('\n').map_or(0, |end| end + 1) + 1;
     let place = format!("{topology}.yml:{line}:{column}: ");
-    let [only] = lines.as_slice() else {
-        panic!("`{timeline}`: {lines:#?}");
-    };
-    let message = only.strip_prefix(&place);
-    let message = message.unwrap_or_else(|| panic!("expected at {place}, got {only}"));
-    assert!(
-        message.contains(expected),
-        "expected `{expected}`, got `{message}`"
-    );
+    only_says(&lines, expected);
+    assert!(lines[0].starts_with(&place), "at {place}: {lines:#?}");
 }
 
-/// As [`refuses`], for one step that hangs on nothing.
+/// Returns a timeline of one step that is triggered by nothing.
+fn alone(step: &str) -> String {
+    format!("  - {{ after: 1s, do: {{ {step} }} }}")
+}
+
 #[track_caller]
 fn refuses_step(topology: &str, step: &str, at: &str, expected: &str) {
-    refuses(
-        topology,
-        &format!("  - {{ after: 1s, do: {{ {step} }} }}"),
-        at,
-        expected,
-    );
+    refuses(topology, &alone(step), at, expected);
 }
 
-/// The first step of the first entry.
+/// Returns the one fault of a step that is about links.
 #[track_caller]
-fn first_step(topology: &str, step: &str) -> Step {
-    let setup = taken(topology, &format!("  - {{ after: 1s, do: {{ {step} }} }}"));
+fn link_fault(topology: &str, step: &str) -> LinkFault {
+    let step = first_step(topology, step);
+    match step.fault().map(Vec::as_slice) {
+        Some([Fault::Links(fault)]) => fault.clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[track_caller]
+fn first_step(topology: &str, step: &str) -> PlannedStep {
+    let setup = taken(topology, &alone(step));
     setup.timeline[0].steps[0].clone()
 }

@@ -2,78 +2,27 @@ use super::*;
 
 #[test]
 fn names_that_do_not_exist_are_refused() {
-    refused(
-        "topology: redis",
-        "topology: reddis",
-        "did you mean `redis`?",
-    );
-    refused("backend: redis", "backend: etc", "unknown backend `etc`");
-    refused(
-        "backend: redis",
-        "backend: etcd",
-        "the topology `redis` has one Redis, and `etcd` needs an etcd cluster",
-    );
-    refused(
-        "backend: redis, ttl: 2s",
-        "backend: etcd, ttl: 2500ms",
-        "etcd counts leases in whole seconds",
-    );
-    refused(
-        "backend: redis",
-        "backend: redis, wait: queu",
-        "unknown way to wait `queu`; did you mean `queue`?",
-    );
-    refused(
-        "backend: redis",
-        "backend: redlock, wait: queue",
-        "`wait` is a choice of the redis backend",
-    );
-    refused(
-        "backend: redis",
-        "backend: redis, wait: queue, release: unsafe-get-then-del",
-        "hands over to nobody",
-    );
-    refused(
-        "gate: before_write",
-        "gate: between_get_and_del",
-        "nobody comes to the gate `between_get_and_del`",
-    );
-    refused(
-        "start: a.paused",
-        "start: c.paused",
-        "unknown worker, service or entry `c`; known: a, b, redis, redis-replica, resource, scenario",
-    );
-    refused(
-        "when: b.write_accepted",
-        "when: d.write_accepted",
-        "unknown worker, service or entry `d`",
-    );
-    refused(
-        "b.write_accepted",
-        "b.write_acepted",
-        "did you mean `write_accepted`?",
-    );
-    refused(
-        "b.write_accepted",
-        "resource.written",
-        "unknown event of the resource",
-    );
-    refused(
-        "pause: a,",
-        "pause: z,",
-        "unknown worker or service `z`; known: a, b, redis,",
-    );
-    refused(
-        "before_write",
-        "before_writ",
-        "did you mean `before_write`?",
-    );
-    refused("fence: off", "fence: offf", "did you mean `off`?");
-    refused(
-        "violations: 1..",
-        "violations: { stale: 1 }",
-        "unknown violation `stale`",
-    );
+    for (from, to, expected) in rows! {
+        "topology: redis", "topology: reddis" => "did you mean `redis`?";
+        "backend: redis", "backend: etc" => "unknown backend `etc`";
+        "backend: redis", "backend: etcd" => "the topology `redis` has one Redis, and `etcd` needs an etcd cluster";
+        "backend: redis, ttl: 2s", "backend: etcd, ttl: 2500ms" => "etcd counts leases in whole seconds";
+        "backend: redis", "backend: redis, wait: queu" => "unknown way to wait `queu`; did you mean `queue`?";
+        "backend: redis", "backend: redlock, wait: queue" => "`wait` is a choice of the redis backend";
+        "backend: redis", "backend: redis, wait: queue, release: unsafe-get-then-del" => "hands over to nobody";
+        "gate: before_write", "gate: between_get_and_del" => "nobody comes to the gate `between_get_and_del`";
+        "start: a.paused", "start: c.paused"
+            => "unknown worker, service or entry `c`; known: a, b, redis, redis-replica, resource, scenario";
+        "when: b.write_accepted", "when: d.write_accepted" => "unknown worker, service or entry `d`";
+        "b.write_accepted", "b.write_acepted" => "did you mean `write_accepted`?";
+        "b.write_accepted", "resource.written" => "unknown event of the resource";
+        "pause: a,", "pause: z," => "unknown worker or service `z`; known: a, b, redis,";
+        "before_write", "before_writ" => "did you mean `before_write`?";
+        "fence: off", "fence: offf" => "did you mean `off`?";
+        "violations: 1..", "violations: { stale: 1 }" => "unknown violation `stale`";
+    } {
+        refused(from, to, expected);
+    }
 }
 
 #[test]
@@ -82,11 +31,8 @@ fn words_that_mean_something_else_are_no_names() {
         let message = format!("`{word}` means something else in a timeline");
         refused("  b: {", &format!("  {word}: {{"), &message);
     }
-    refused(
-        "  b: {",
-        "  worker: {",
-        "`worker` is a service of the topology",
-    );
+    let message = "`worker` is a service of the topology";
+    refused("  b: {", "  worker: {", message);
     let mut odd = redis();
     odd.services.push("any".to_owned());
     let around = Surroundings::Here {
@@ -110,10 +56,8 @@ fn entries_have_names_of_their_own() {
         refuses("redis", &entry(name), &format!("{name}, after"), expected);
     }
     let twice = format!("{}\n{}", entry("cut"), entry("cut"));
-    let lines = said("redis", &twice);
-    assert_eq!(lines.len(), 1, "{lines:#?}");
-    assert!(
-        lines[0].contains("another entry is called `cut` (line 11)"),
-        "{lines:#?}"
+    only_says(
+        &said("redis", &twice),
+        "another entry is called `cut` (line 11)",
     );
 }

@@ -6,68 +6,34 @@ fn a_pause_that_cannot_exceed_the_ttl_is_refused() {
     let short = GOOD
         .replace(resume, "")
         .replace("longer_than: ttl", "for: 1s, longer_than: ttl");
-    let lines = parse(&short).unwrap_err().lines();
-    assert_eq!(
-        lines,
-        ["good.yml:9:45: a pause of 1s cannot exceed the TTL of 2s"]
-    );
-    refused(
-        "when: b.write_accepted,",
-        "when: a.at_gate, after: 2s,",
-        "a pause of 2s cannot exceed the TTL of 2s",
-    );
-    refused(
-        "when: b.write_accepted,",
-        "when: a.paused, after: 500ms,",
-        "a pause of 500ms cannot exceed the TTL of 2s",
-    );
-    assert!(complaints("when: b.write_accepted,", "when: a.paused, after: 3s,").is_empty());
-    refused(
-        "longer_than: ttl",
-        "for: 3s, longer_than: ttl",
-        "keep one of them",
-    );
+    let expected = "good.yml:9:45: a pause of 1s cannot exceed the TTL of 2s";
+    assert_eq!(said_about("good.yml", &short), [expected]);
+    for (to, expected) in rows! {
+        "when: a.at_gate, after: 2s," => "a pause of 2s cannot exceed the TTL of 2s";
+        "when: a.paused, after: 500ms," => "a pause of 500ms cannot exceed the TTL of 2s";
+    } {
+        refused("when: b.write_accepted,", to, expected);
+    }
+    let later = GOOD.replace("when: b.write_accepted,", "when: a.paused, after: 3s,");
+    parse(&later).unwrap();
+    let both = "for: 3s, longer_than: ttl";
+    refused("longer_than: ttl", both, "keep one of them");
 }
 
 #[test]
 fn whatever_stands_still_goes_on_once() {
-    for (timeline, at, expected) in [
-        (
-            "  - { after: 1s, do: { freeze: a } }",
-            "a } }",
-            "nothing thaws `a`; add `for: DURATION` or an entry with `thaw: a`",
-        ),
-        (
-            "  - { after: 1s, do: { pause: redis } }",
-            "redis",
-            "nothing resumes `redis`",
-        ),
-        (
-            "  - { after: 1s, do: [{ freeze: a, for: 3s }, { thaw: a }] }",
-            "3s",
-            "`a` is thawed by `for` and by a `thaw`; keep one of them",
-        ),
-        (
-            "  - { name: x, after: 1s, do: { pause: a, for: 3s } }\n  - { when: x.began, do: { heal: x } }",
-            "3s",
-            "`a` is resumed by `for` and by `heal: x`; keep one of them",
-        ),
-        (
-            "  - { after: 1s, do: { thaw: a } }",
-            "a } }",
-            "nothing freezes `a`",
-        ),
-        (
-            "  - { after: 1s, do: { resume: z } }",
-            "z",
-            "unknown worker or service `z`",
-        ),
-        (
-            "  - { after: 1s, do: { freeze: a } }\n  - { when: a.released, do: { thaw: a } }",
-            "a.released",
-            "stands still until this thaws it",
-        ),
-    ] {
+    for (timeline, at, expected) in rows! {
+        "  - { after: 1s, do: { freeze: a } }", "a } }" => "nothing thaws `a`; add `for: DURATION` or an entry with `thaw: a`";
+        "  - { after: 1s, do: { pause: redis } }", "redis" => "nothing resumes `redis`";
+        "  - { after: 1s, do: [{ freeze: a, for: 3s }, { thaw: a }] }", "3s"
+            => "`a` is thawed by `for` and by a `thaw`; keep one of them";
+        "  - { name: x, after: 1s, do: { pause: a, for: 3s } }\n  - { when: x.began, do: { heal: x } }", "3s"
+            => "`a` is resumed by `for` and by `heal: x`; keep one of them";
+        "  - { after: 1s, do: { thaw: a } }", "a } }" => "nothing freezes `a`";
+        "  - { after: 1s, do: { resume: z } }", "z" => "unknown worker or service `z`";
+        "  - { after: 1s, do: { freeze: a } }\n  - { when: a.released, do: { thaw: a } }", "a.released"
+            => "stands still until this thaws it";
+    } {
         refuses("redis", timeline, at, expected);
     }
     for timeline in [
@@ -81,34 +47,25 @@ fn whatever_stands_still_goes_on_once() {
 
 #[test]
 fn a_length_that_is_drawn_is_long_enough_whatever_is_drawn() {
-    let drawn = "  - { after: 1s, do: { pause: a, for: 2s..5s, longer_than: ttl } }";
-    refuses(
-        "redis",
-        drawn,
-        "2s..5s",
-        "a pause of 2s cannot exceed the TTL of 2s",
-    );
-    let between =
-        "  - { after: 1s, do: [{ freeze: a, longer_than: ttl }, { wait: 1s..9s }, { thaw: a }] }";
-    refuses(
-        "redis",
-        between,
-        "{ thaw",
-        "a freeze of 1s cannot exceed the TTL of 2s",
-    );
-    taken(
-        "redis",
+    for (timeline, at, expected) in rows! {
+        "  - { after: 1s, do: { pause: a, for: 2s..5s, longer_than: ttl } }", "2s..5s"
+            => "a pause of 2s cannot exceed the TTL of 2s";
+        "  - { after: 1s, do: [{ freeze: a, longer_than: ttl }, { wait: 1s..9s }, { thaw: a }] }", "{ thaw"
+            => "a freeze of 1s cannot exceed the TTL of 2s";
+    } {
+        refuses("redis", timeline, at, expected);
+    }
+    for timeline in [
         "  - { after: 1s, do: { pause: a, for: 2001ms..5s, longer_than: ttl } }",
-    );
-    taken(
-        "redis",
         "  - { after: 1s, do: [{ pause: a, longer_than: ttl }, { wait: 3s }, { resume: a }] }",
-    );
+    ] {
+        taken("redis", timeline);
+    }
 }
 
 #[test]
 fn a_step_that_cannot_be_read_may_be_the_missing_one() {
-    let lines = complaints("{ resume: a }", "{ resum: a }");
+    let lines = said_of(GOOD, "{ resume: a }", "{ resum: a }");
     assert_eq!(lines.len(), 1, "{lines:#?}");
     let lines = said("redis", "  - { after: 1s, do: { pause: a, for: 3 } }");
     assert_eq!(lines.len(), 1, "{lines:#?}");

@@ -1,31 +1,28 @@
-//! Each entry of the timeline, step by step.
+//! Checks each entry of the timeline, step by step.
 
-use super::{Check, faults, links, pauses, stopped};
-use crate::scenario::draft::{DraftAction, DraftEntry, DraftStep};
-use crate::yaml::{At, Report};
+use super::*;
+use crate::faults::{self, Candidate};
 
 pub fn check(check: &Check<'_>, report: &mut Report) {
     for entry in &check.draft.timeline {
         for step in entry.all_steps() {
-            match &step.action {
-                DraftAction::Fault(fault) => {
-                    faults::check(check, fault, report);
+            match step {
+                Step::Inject { fault, lasting } => {
+                    on_nodes(check, fault, report);
                     links::check(check, fault, report);
-                    pauses::check(check, entry, step, fault, report);
-                    begins_again(entry, step, report);
+                    pauses::check(check, entry, fault, lasting.as_ref(), report);
+                    begins_again(entry, fault, report);
                 }
-                DraftAction::Resume(node) | DraftAction::Thaw(node) => {
-                    pauses::check_undo(check, entry, step, node, report);
-                }
-                DraftAction::Heal(name) => heals(check, name, report),
-                DraftAction::Wait(_) | DraftAction::Await(_) | DraftAction::Together(_) => {}
+                Step::End(end) => pauses::check_end(check, entry, end, report),
+                Step::Heal { entry } => heals(check, entry, report),
+                Step::Wait { .. } | Step::Await { .. } | Step::Together { .. } => {}
             }
         }
         stopped::check(check, entry, report);
     }
 }
 
-/// Whatever is healed has to be there, and to stand.
+/// Checks that the healed entry exists and has a fault that lasts.
 fn heals(check: &Check<'_>, name: &At<String>, report: &mut Report) {
     let entries = &check.draft.timeline;
     let Some(entry) = entries.iter().find(|entry| entry.is_called(&name.value)) else {
@@ -34,8 +31,8 @@ fn heals(check: &Check<'_>, name: &At<String>, report: &mut Report) {
         report.unknown(name.place, "entry", &name.value, known);
         return;
     };
-    let stands = |step: &&DraftStep| step.fault().is_some_and(|fault| fault.kind.stands());
-    if entry.is_whole && !entry.all_steps().iter().any(stands) {
+    let lasts = |step: &&DraftStep| step.fault().is_some_and(|fault| fault.kind.lasts());
+    if entry.is_whole && !entry.all_steps().iter().any(lasts) {
         let message = format!(
             "nothing that `{}` does stands, so there is nothing to heal",
             name.value
@@ -44,30 +41,48 @@ fn heals(check: &Check<'_>, name: &At<String>, report: &mut Report) {
     }
 }
 
-/// With `repeat`, what still stands would begin a second time.
-fn begins_again(entry: &DraftEntry, step: &DraftStep, report: &mut Report) {
-    let Some(fault) = step.fault().filter(|fault| fault.stays()) else {
+/// Complains if `repeat` would inject a fault a second time while it is still active.
+fn begins_again(entry: &DraftEntry, fault: &DraftFault, report: &mut Report) {
+    if !fault.stays() {
         return;
-    };
-    let undoes = |other: &&DraftStep| match &other.action {
-        DraftAction::Resume(node) | DraftAction::Thaw(node) => fault.may_befall(&node.value),
-        DraftAction::Heal(name) => entry.is_called(&name.value),
-        DraftAction::Fault(other) => {
+    }
+    let undoes = |other: &&DraftStep| match other {
+        Step::End(end) => fault.may_affect(&end.node.value),
+        Step::Heal { entry: name } => entry.is_called(&name.value),
+        Step::Inject { fault: other, .. } => {
             let ends_it = fault.kind.end_event();
             ends_it.is_some()
                 && other.kind.node_event() == ends_it
                 && other
                     .nodes()
                     .iter()
-                    .any(|node| fault.may_befall(&node.value))
+                    .any(|node| fault.may_affect(&node.value))
         }
-        DraftAction::Wait(_) | DraftAction::Await(_) | DraftAction::Together(_) => false,
+        Step::Wait { .. } | Step::Await { .. } | Step::Together { .. } => false,
     };
     if entry.repeats() > 1 && entry.is_whole && !entry.all_steps().iter().any(undoes) {
         let message = format!(
             "with `repeat` this {} would begin again while it stands; give it a `for`, or undo it among these steps",
             fault.kind
         );
-        report.add(step.place, message);
+        report.add(fault.place, message);
+    }
+}
+
+/// Checks that each node can have the fault.
+fn on_nodes(check: &Check<'_>, fault: &DraftFault, report: &mut Report) {
+    for node in fault.nodes() {
+        let Some(role) = check.node(node, report) else {
+            continue;
+        };
+        let candidate = Candidate {
+            name: &node.value,
+            role,
+            has_end: fault.has_end,
+            replicas: check.facts.map(|facts| &facts.replicas),
+        };
+        if let Some(why) = (faults::form(fault.kind).refuses)(&candidate) {
+            report.add(node.place, why);
+        }
     }
 }

@@ -1,23 +1,23 @@
-//! Faults of links that there are.
+//! Checks that the links of a fault exist.
 
-use super::Check;
-use crate::model::{FaultKind, Link, LinkEffect, LinkPattern, Streams};
-use crate::scenario::draft::{Befalls, DraftFault};
-use crate::yaml::{At, Place, Report};
+use super::*;
+use crate::faults::Effect;
+use crate::model::{Link, LinkEffect, LinkPattern, Streams};
+use crate::scenario::draft::DraftTarget;
 use std::collections::BTreeSet;
 
 pub fn check(check: &Check<'_>, fault: &DraftFault, report: &mut Report) {
-    match &fault.befalls {
-        Befalls::Node { choices, .. } if fault.kind == FaultKind::Isolate => {
+    match &fault.target {
+        DraftTarget::Node(choices) if fault.kind.class() == FaultClass::Links => {
             for node in choices {
                 has_links(check, node, report);
             }
         }
-        Befalls::Node { .. } => {}
-        Befalls::Groups { groups, .. } => cuts_something(check, groups, report),
-        Befalls::Links { patterns, effect } => {
+        DraftTarget::Node(_) => {}
+        DraftTarget::Groups(groups) => cuts_something(check, groups, report),
+        DraftTarget::Links(patterns) => {
             for pattern in patterns {
-                matches_something(check, pattern, effect.as_ref(), report);
+                matches_something(check, pattern, fault.effect.as_ref(), report);
             }
         }
     }
@@ -60,44 +60,39 @@ fn cuts_something(check: &Check<'_>, groups: &[Vec<At<String>>], report: &mut Re
         (Some(from), Some(to)) => from != to,
         _ => false,
     };
-    // What is no partition at all has been complained about as such.
+    // A partition without two sides has been complained about already.
     let has_sides = groups.len() > 1 && groups.iter().all(|group| !group.is_empty());
     if report.complaints() == before
         && has_sides
         && let (Some(links), Some(first)) = (check.links(), seen.first())
         && !links.iter().any(is_cut)
     {
-        report.add(
-            first.place,
-            "no node of one group talks to one of another: there is nothing to cut",
-        );
+        let message = "no node of one group talks to one of another: there is nothing to cut";
+        report.add(first.place, message);
     }
 }
 
 fn matches_something(
     check: &Check<'_>,
     at: &At<LinkPattern>,
-    effect: Option<&LinkEffect>,
+    effect: Option<&Effect>,
     report: &mut Report,
 ) {
     let pattern = &at.value;
     let before = report.complaints();
     for name in [&pattern.from, &pattern.to].into_iter().flatten() {
-        let name = At {
-            place: at.place,
-            value: name.clone(),
-        };
+        let name = At::new(at.place, name.clone());
         check.named_node(&name, report);
     }
     let Some(links) = check.links() else { return };
     if report.complaints() > before {
         return;
     }
-    // Where the effect could not be read, either direction may be meant.
+    // If the effect could not be read, either direction may be meant.
     let one_way_only = match effect {
-        Some(LinkEffect::Refuse) => true,
-        Some(LinkEffect::Toxic { streams, .. }) => *streams == Streams::Both,
-        None => false,
+        Some(Effect::Links(LinkEffect::Refuse)) => true,
+        Some(Effect::Links(LinkEffect::Toxic { streams, .. })) => *streams == Streams::Both,
+        Some(Effect::Node(_)) | None => false,
     };
     let back = pattern.turned();
     let fits = |link: &Link| pattern.matches(link) || (!one_way_only && back.matches(link));
@@ -124,8 +119,6 @@ fn no_such_link(place: Place, pattern: &LinkPattern, links: &[Link], report: &mu
         true => "nobody".to_owned(),
         false => there.into_iter().collect::<Vec<_>>().join(", "),
     };
-    report.add(
-        place,
-        format!("there is no link `{pattern}`; {who} {there}"),
-    );
+    let message = format!("there is no link `{pattern}`; {who} {there}");
+    report.add(place, message);
 }

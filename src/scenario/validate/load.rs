@@ -1,13 +1,13 @@
-//! What a load excludes, and what its plan says about itself.
+//! Checks the fields that a load excludes, and the mistakes in its plan.
 
-use crate::model::{Backend, ContendPlan, KeyspacePlan, LockOptions};
-use crate::scenario::draft::{DraftContend, DraftKeyspace, DraftLoad, DraftSetup};
-use crate::yaml::Report;
-use std::time::Duration;
+use super::*;
+use crate::load::{ContendPlan, KeyspacePlan};
+use crate::scenario::draft::{DraftContend, DraftKeyspace, DraftLoad};
+use crate::services::LockOptions;
 
-/// What is said about every lock, whoever uses it.
+/// The fields of a lock, whose mistakes are reported for every lock, in a load or not.
 const OF_THE_LOCK: [&str; 5] = ["lock", "ttl", "wait", "release", "fence_floor"];
-/// In the place of a time that is missing or could not be read, which has been said.
+/// Used in place of a time that is missing or could not be read, which has been reported.
 const SOME_TIME: Duration = Duration::from_secs(2);
 
 pub fn check(draft: &DraftSetup, report: &mut Report) {
@@ -28,7 +28,7 @@ fn check_contend(draft: &DraftSetup, contend: &DraftContend, report: &mut Report
     let length = draft.duration.as_ref().map_or(SOME_TIME, |at| at.value);
     let plan = contend.plan(LockOptions::default(), SOME_TIME, length);
     for (field, words) in plan.mistakes() {
-        if field == "contenders" && !contend.is_whole {
+        if field == "contenders" && contend.contenders.is_none() {
             continue;
         }
         let place = match (field, &draft.duration) {
@@ -56,7 +56,7 @@ fn check_keyspace(draft: &DraftSetup, keyspace: &DraftKeyspace, report: &mut Rep
     }
     let Some(lock) = &draft.lock else { return };
     if let Some(backend) = &lock.backend
-        && ![Backend::Redis, Backend::Etcd].contains(&backend.value)
+        && backend.value.service().keyspace.is_none()
     {
         let message = format!(
             "a keyspace is made in one Redis or in an etcd: `redis` or `etcd`, not `{}`",
@@ -65,7 +65,7 @@ fn check_keyspace(draft: &DraftSetup, keyspace: &DraftKeyspace, report: &mut Rep
         report.add(backend.place, message);
     }
     for field in ["wait", "release", "fence_floor"] {
-        if let Some(place) = lock.place_of(field) {
+        if let Some(place) = lock.places.get(field) {
             let message = format!("nobody waits for the locks of a keyspace; leave `{field}` out");
             report.add(place, message);
         }
@@ -73,10 +73,12 @@ fn check_keyspace(draft: &DraftSetup, keyspace: &DraftKeyspace, report: &mut Rep
     let Some(plan) = keyspace.plan(SOME_TIME) else {
         return;
     };
-    // Of a backend that is refused already, nothing more is said.
-    let mistakes = match lock.backend.as_ref().map(|backend| backend.value) {
-        Some(backend @ (Backend::Redis | Backend::Etcd)) => plan.mistakes_at(backend.servers()),
-        _ => plan.mistakes(),
+    // A backend that is refused already causes no further complaints.
+    let backend = lock.backend.as_ref().map(|backend| backend.value);
+    let keyspace = backend.and_then(|backend| backend.service().keyspace);
+    let mistakes = match keyspace {
+        Some(keyspace) => plan.mistakes_at(keyspace),
+        None => plan.mistakes(),
     };
     for (field, words) in mistakes {
         if !OF_THE_LOCK.contains(&field) {

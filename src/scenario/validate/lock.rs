@@ -1,9 +1,9 @@
-use super::{Check, TopologyFacts};
-use crate::model::{Gate, KeyTemplate, LockServers, ReleaseStyle};
-use crate::scenario::draft::{DraftLock, DraftSetup};
-use crate::yaml::Report;
+use super::*;
+use crate::model::Gate;
+use crate::scenario::draft::DraftLock;
+use crate::services::{KeyTemplate, LockServers, ReleaseStyle};
 
-/// What the options of each lock exclude.
+/// Checks that the options of each lock do not exclude each other.
 pub fn check(check: &Check<'_>, report: &mut Report) {
     let draft = check.draft;
     check_keys(check, report);
@@ -15,7 +15,7 @@ pub fn check(check: &Check<'_>, report: &mut Report) {
         let Some(options) = lock.and_then(DraftLock::options) else {
             continue;
         };
-        let gates = worker.gates.iter().flatten();
+        let gates = worker.gate.iter().flatten();
         for gate in gates.filter(|gate| gate.value == Gate::BetweenGetAndDel) {
             if options.release != ReleaseStyle::UnsafeGetThenDel {
                 let message = format!(
@@ -29,14 +29,14 @@ pub fn check(check: &Check<'_>, report: &mut Report) {
     }
 }
 
-/// Whether a bystander can read the keys of locks that other libraries make.
+/// Checks that an observer can read the keys of locks that other libraries make.
 fn check_keys(check: &Check<'_>, report: &mut Report) {
     let draft = check.draft;
     if let Some(facts) = check.facts
         && draft.image.is_none()
         && facts.workers.iter().all(|worker| worker.backend.is_some())
     {
-        for place in locks(draft).filter_map(|lock| lock.place_of("key")) {
+        for place in locks(draft).filter_map(|lock| lock.places.get("key")) {
             let message = "fencepost's own locks have names of their own; leave `key` out, or say with `worker: { image: … }` who makes the lock";
             report.add(place, message);
         }
@@ -53,7 +53,7 @@ fn check_keys(check: &Check<'_>, report: &mut Report) {
         if let Some(key) = &worker.key
             && key.value.contains('/')
             && template.is_some()
-            && servers == LockServers::Etcd
+            && servers.program.has_places
         {
             let message = "in an etcd `/` parts a lock from the places in its line: with `lock: { key: … }`, a key has none";
             report.add(key.place, message);
@@ -61,11 +61,13 @@ fn check_keys(check: &Check<'_>, report: &mut Report) {
         if seen.contains(&(servers, template)) {
             continue;
         }
-        let named =
-            |keys: Option<&KeyTemplate>| keys.cloned().unwrap_or_else(|| KeyTemplate::own(servers));
+        let named = |keys: Option<&KeyTemplate>| {
+            keys.cloned()
+                .unwrap_or_else(|| KeyTemplate::beginning(servers.program.own_keys))
+        };
         let mut others = seen.iter().filter(|other| other.0 == servers);
         if let Some((_, other)) = others.find(|other| named(other.1).overlaps(&named(template))) {
-            let place = lock.place_of("key").unwrap_or(worker.name.place);
+            let place = lock.places.get("key").unwrap_or(worker.name.place);
             let message = format!(
                 "`{}` and `{}` can name the same key, and then a bystander counts its lock twice; give all workers of one kind of lock the same `key`",
                 named(*other),
@@ -77,7 +79,7 @@ fn check_keys(check: &Check<'_>, report: &mut Report) {
     }
 }
 
-/// The scenario's lock, and those that workers have of their own.
+/// Returns the scenario's lock, and the workers' own.
 fn locks(draft: &DraftSetup) -> impl Iterator<Item = &DraftLock> {
     let own = draft
         .workers
@@ -91,7 +93,7 @@ fn check_options(lock: &DraftLock, report: &mut Report) {
         return;
     };
     if let Some((field, reason)) = options.conflict()
-        && let Some(place) = lock.place_of(field)
+        && let Some(place) = lock.places.get(field)
     {
         report.add(place, reason);
     }
@@ -102,7 +104,7 @@ fn check_options(lock: &DraftLock, report: &mut Report) {
     }
 }
 
-/// Whether each lock's backend finds its kind of servers in the topology.
+/// Checks that each lock's backend finds its kind of servers in the topology.
 pub fn check_servers(
     draft: &DraftSetup,
     topology: &str,
@@ -110,7 +112,7 @@ pub fn check_servers(
     report: &mut Report,
 ) {
     let there: Option<Vec<LockServers>> = facts.workers.iter().map(|w| w.servers()).collect();
-    // Whoever speaks a language of its own may speak to anything.
+    // A worker with a protocol of its own may use any servers.
     let Some(there) = there else { return };
     for wanted in locks(draft).filter_map(|lock| lock.backend.as_ref()) {
         let servers = wanted.value.servers();

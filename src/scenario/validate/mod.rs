@@ -1,16 +1,13 @@
-//! One pass over a draft that collects everything that cannot work, before
-//! anything is started.
+//! One pass over a draft that collects everything that cannot work, before anything is started.
 
 mod entries;
 mod events;
-mod faults;
 mod image;
 mod links;
 mod load;
 mod lock;
 mod names;
 mod nodes;
-mod orders;
 mod pauses;
 mod reachable;
 mod stopped;
@@ -25,15 +22,20 @@ pub use times::deadline;
 
 use super::draft::{Draft, DraftCase, DraftSetup};
 use super::{Case, build};
-use crate::yaml::Report;
+use crate::faults::Role;
+use crate::model::{EventKind, FaultClass, FaultKind, LEADER};
+use crate::scenario::draft::{DraftEntry, DraftFault, DraftStep, DraftWorker};
+use crate::scenario::step::Step;
+use crate::scenario::trigger::{RESOURCE, SCENARIO};
+use crate::scenario::{Span, Trigger, once_each};
+use crate::yaml::{At, Place, Report};
 use std::path::Path;
 use std::time::Duration;
 
-/// Each is a container of its own.
+/// Each worker is a container of its own.
 const MOST_WORKERS: usize = 64;
 
-/// The cases that passed; None where any did not, and what is wrong with it has
-/// been reported.
+/// Returns the cases if all of them passed; None if any did not, which has been reported.
 pub fn validate(
     draft: &Draft,
     file: &Path,
@@ -76,18 +78,16 @@ fn validate_case(
     workers::check(&check, report);
     entries::check(&check, report);
     if let Some(expected) = &case.expect {
-        orders::check(&check, expected, report);
+        triggers::check_order(&check, expected, report);
     }
     let wrong = triggers::check(&check, report);
     reachable::check(&check, &wrong, report);
     build::case(case)
 }
 
-/// What every rule looks at.
 pub struct Check<'a> {
     draft: &'a DraftSetup,
-    /// None where the topology is not known: nothing can be said about its
-    /// services then.
+    /// None if the topology is not known: then its services cannot be checked.
     facts: Option<&'a TopologyFacts>,
     deadline: Duration,
 }

@@ -1,21 +1,15 @@
-//! Names that can be names, belong to one thing each, and exist.
+//! Checks that names are valid, belong to one thing each, and exist.
 
-use super::{Check, Surroundings, TopologyFacts, lock};
-use crate::model::{LEADER, LinkPattern};
-use crate::scenario::draft::{Draft, DraftWorker};
-use crate::scenario::trigger::{RESOURCE, SCENARIO};
+use super::*;
+use crate::model::LinkPattern;
 use crate::scenario::values::is_plain_name;
-use crate::yaml::{At, Report};
 use std::collections::BTreeMap;
-use std::path::Path;
 
-/// What results call the scenario that was run, without `.yml`.
+/// The name of the scenario's file in a folder of results, without `.yml`.
 const KEPT: &str = "scenario";
 
-/// Words that mean something else in a timeline.
 const RESERVED: [&str; 3] = [LEADER, LinkPattern::ANY, SCENARIO];
 
-/// The names of the scenario itself and of its cases.
 pub fn of_scenario(draft: &Draft, file: &Path, surroundings: &Surroundings, report: &mut Report) {
     let cases = draft.cases.iter().map(|case| &case.name);
     plain(draft.name.iter().chain(cases), report);
@@ -54,7 +48,7 @@ fn plain<'a>(names: impl Iterator<Item = &'a At<String>>, report: &mut Report) {
     }
 }
 
-/// Copies get names that may be somebody's already.
+/// Checks that workers have different names: a copy may get the name of another worker.
 fn unique_workers(check: &Check<'_>, report: &mut Report) {
     let workers = &check.draft.workers;
     for (number, worker) in workers.iter().enumerate() {
@@ -67,29 +61,27 @@ fn unique_workers(check: &Check<'_>, report: &mut Report) {
     }
 }
 
-/// Triggers and `heal` have to know who is meant.
+/// Checks the names of entries: triggers and `heal` must refer to one thing only.
 fn entry_names(check: &Check<'_>, report: &mut Report) {
     let mut before: Vec<&At<String>> = Vec::new();
     let entries = &check.draft.timeline;
     for name in entries.iter().filter_map(|entry| entry.name.as_ref()) {
         let word = name.value.as_str();
         let services = check.facts.map_or(&[][..], |facts| &facts.services);
-        if let Some(first) = before.iter().find(|known| known.value == word) {
-            let message = format!(
-                "another entry is called `{word}` (line {}); names are unique",
-                first.place.line
-            );
-            report.add(name.place, message);
+        let wrong = if let Some(first) = before.iter().find(|known| known.value == word) {
+            let line = first.place.line;
+            format!("another entry is called `{word}` (line {line}); names are unique")
         } else if check.worker(word).is_some() {
-            let message = format!("`{word}` is a worker; call the entry something else");
-            report.add(name.place, message);
+            format!("`{word}` is a worker; call the entry something else")
         } else if services.iter().any(|service| service == word) {
-            let message =
-                format!("`{word}` is a service of the topology; call the entry something else");
-            report.add(name.place, message);
+            format!("`{word}` is a service of the topology; call the entry something else")
         } else if RESERVED.contains(&word) || word == RESOURCE {
-            let message = format!("`{word}` means something else; call the entry otherwise");
-            report.add(name.place, message);
+            format!("`{word}` means something else; call the entry otherwise")
+        } else {
+            String::new()
+        };
+        if !wrong.is_empty() {
+            report.add(name.place, wrong);
         }
         before.push(name);
     }
@@ -100,7 +92,7 @@ fn file_name(draft: &Draft, file: &Path, report: &mut Report) {
         return;
     };
     let stem = file.file_stem().and_then(|stem| stem.to_str());
-    // A run keeps its scenario under one name for all, and that can be run again.
+    // Every run keeps its scenario under this one name, and that file can be run again.
     if stem.is_some_and(|stem| stem != name.value && stem != KEPT) {
         let message = format!(
             "the scenario is called `{}` and its file `{}`; give both one name",

@@ -1,27 +1,13 @@
-//! Who is who: workers, servers, the leader among them, and their links.
+//! The nodes of a scenario by name: workers, servers, the leader among them, and their links.
 
-use super::Check;
-use crate::model::{LEADER, Link, Name};
-use crate::scenario::draft::DraftWorker;
-use crate::yaml::{At, Report};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Who {
-    Worker,
-    Server,
-    /// The server whose log is the evidence.
-    Resource,
-    Leader,
-    /// Something of a topology that is not here to be asked.
-    Unasked,
-}
+use super::*;
+use crate::model::{Link, Name};
 
 impl Check<'_> {
     pub fn worker(&self, name: &str) -> Option<&DraftWorker> {
         self.draft.workers.iter().find(|w| w.name.value == name)
     }
 
-    /// How many rounds a worker plays at most.
     pub fn rounds(&self, worker: &DraftWorker) -> u32 {
         match (&worker.rounds, &self.draft.duration) {
             (Some(rounds), _) => rounds.value,
@@ -30,24 +16,24 @@ impl Check<'_> {
         }
     }
 
-    pub fn who(&self, name: &str) -> Option<Who> {
+    pub fn who(&self, name: &str) -> Option<Role> {
         if self.worker(name).is_some() {
-            return Some(Who::Worker);
+            return Some(Role::Worker);
         }
         let Some(facts) = self.facts else {
-            // Whatever it was, it had a name.
-            return Name::new(name).is_ok().then_some(Who::Unasked);
+            // Any valid name may have been a node of it.
+            return Name::new(name).is_ok().then_some(Role::Unasked);
         };
         match name {
-            LEADER if facts.has_leader() => Some(Who::Leader),
-            name if name == facts.resource => Some(Who::Resource),
-            name if facts.services.iter().any(|service| service == name) => Some(Who::Server),
+            LEADER if facts.has_leader() => Some(Role::Leader),
+            name if name == facts.resource => Some(Role::Resource),
+            name if facts.services.iter().any(|service| service == name) => Some(Role::Server),
             _ => None,
         }
     }
 
-    /// Complains where nobody is called so.
-    pub fn node(&self, name: &At<String>, report: &mut Report) -> Option<Who> {
+    /// Returns the role of a node; complains if there is no node of this name.
+    pub fn node(&self, name: &At<String>, report: &mut Report) -> Option<Role> {
         let who = self.who(&name.value);
         match who {
             Some(_) => {}
@@ -61,10 +47,10 @@ impl Check<'_> {
         who
     }
 
-    /// As [`Check::node`], where the leader cannot be meant.
-    pub fn named_node(&self, name: &At<String>, report: &mut Report) -> Option<Who> {
+    /// Does the same as [`Check::node`], but refuses the leader.
+    pub fn named_node(&self, name: &At<String>, report: &mut Report) -> Option<Role> {
         match self.who(&name.value) {
-            Some(Who::Leader) => {
+            Some(Role::Leader) => {
                 let message = "who leads is found when a node fault or an `isolate` begins; write a name here";
                 report.add(name.place, message);
                 None
@@ -88,25 +74,20 @@ impl Check<'_> {
         workers.chain(services.iter().map(String::as_str)).collect()
     }
 
-    /// Every link there is; None where the topology is not here to be asked.
+    /// Returns every link; None if the topology is not known.
     pub fn links(&self) -> Option<Vec<Link>> {
         let facts = self.facts?;
         let of_worker = |worker: &DraftWorker| {
-            // One that is no name has been complained about, too.
+            // An invalid name has been complained about, too.
             let from = Name::new(worker.name.value.as_str()).ok();
             let lock = worker.lock.as_ref().or(self.draft.lock.as_ref());
             let backend = lock.and_then(|lock| Some(lock.backend.as_ref()?.value));
-            // One that could not be read has been complained about.
+            // A backend that could not be read has been complained about.
             let backend = backend.unwrap_or_default();
             let template = backend.choose(&facts.workers, |worker| worker.backend);
             let reaches = template.map(|worker| &worker.reaches);
             let reaches = reaches.into_iter().flatten();
-            reaches.filter_map(move |to| {
-                Some(Link {
-                    from: from.clone()?,
-                    to: to.clone(),
-                })
-            })
+            reaches.filter_map(move |to| Some(Link::new(from.clone()?, to.clone())))
         };
         let of_workers = self.draft.workers.iter().flat_map(of_worker);
         Some(of_workers.chain(facts.links.iter().cloned()).collect())

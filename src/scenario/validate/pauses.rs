@@ -1,61 +1,40 @@
-//! Pauses and freezes that can begin, can end, and can be as long as they claim.
+//! Checks that pauses and freezes can begin, can end, and can be as long as they claim.
 
-use super::Check;
-use super::nodes::Who;
 use super::times::taken_by;
-use crate::model::{EventKind, FaultKind, LEADER, format_duration};
-use crate::scenario::Span;
-use crate::scenario::draft::{Befalls, Bound, DraftAction, DraftEntry, DraftFault, DraftStep};
-use crate::yaml::{At, Place, Report};
-use std::time::Duration;
+use super::*;
+use crate::model::format_duration;
+use crate::scenario::draft::{Bound, DraftEnd};
 
-/// What lets a target of this fault go on again.
-fn undo_of(kind: FaultKind) -> Option<FaultKind> {
-    match kind {
-        FaultKind::Pause => Some(FaultKind::Resume),
-        FaultKind::Freeze => Some(FaultKind::Thaw),
-        _ => None,
-    }
-}
-
-fn is_undo(step: &DraftStep, undo: FaultKind, node: &str) -> bool {
-    match (&step.action, undo) {
-        (DraftAction::Resume(target), FaultKind::Resume)
-        | (DraftAction::Thaw(target), FaultKind::Thaw) => target.value == node,
-        _ => false,
-    }
-}
-
-/// The step that undoes a fault on a node, with its entry: one that follows in
-/// the same entry, else the first in the file.
-fn find_undo<'a>(
+/// Returns the step that ends a stop of a node, with its entry: one in the same entry, else the
+/// first in the file.
+fn find_end<'a>(
     check: &Check<'a>,
     entry: &DraftEntry,
-    undo: FaultKind,
+    stop: FaultKind,
     node: &str,
-) -> Option<(&'a DraftEntry, &'a DraftStep)> {
+) -> Option<(&'a DraftEntry, &'a DraftEnd)> {
     let all = check.draft.timeline.iter().flat_map(|entry| {
         let steps = entry.all_steps().into_iter();
         steps.map(move |step| (entry, step))
     });
-    let fits = all.filter(|(_, step)| is_undo(step, undo, node));
+    let fits = all.filter_map(|(entry, step)| match step {
+        Step::End(end) if end.ends(stop, node) => Some((entry, end)),
+        _ => None,
+    });
     fits.min_by_key(|(other, _)| other.place != entry.place)
 }
 
 pub fn check(
     check: &Check<'_>,
     entry: &DraftEntry,
-    step: &DraftStep,
     fault: &DraftFault,
+    lasting: Option<&At<Span>>,
     report: &mut Report,
 ) {
-    let Some(undo) = undo_of(fault.kind) else {
+    let Some(end) = fault.kind.continued_by() else {
         return;
     };
-    let longer_than = match &fault.befalls {
-        Befalls::Node { how, .. } => how.as_ref().and_then(|how| how.longer_than()),
-        _ => None,
-    };
+    let longer_than = fault.longer_than.as_ref();
     if let Some(At {
         place,
         value: Bound::Fixed(bound),
@@ -67,20 +46,14 @@ pub fn check(
         if check.who(&node.value).is_none() {
             continue;
         }
-        let by_step = find_undo(check, entry, undo, &node.value);
+        let by_step = find_end(check, entry, fault.kind, &node.value);
         if check.draft.timeline_is_whole() {
-            ends_once(
-                check,
-                entry,
-                fault,
-                node,
-                by_step.map(|(_, step)| step),
-                report,
-            );
+            let ends = (lasting, end, by_step.is_some());
+            ends_once(check, entry, node, ends, report);
         }
-        let length = match &fault.lasting {
+        let length = match lasting {
             Some(lasting) => Some((lasting.place, lasting.value.from)),
-            None => by_step.and_then(|by| length_by_undo((entry, step), by, fault.kind)),
+            None => by_step.and_then(|by| length_by_end((entry, fault), by)),
         };
         let ttl = check.draft.ttl_of(&node.value);
         if let (Some(bound), Some(ttl), Some(length)) = (longer_than, ttl, length) {
@@ -92,32 +65,28 @@ pub fn check(
 fn ends_once(
     check: &Check<'_>,
     entry: &DraftEntry,
-    fault: &DraftFault,
     node: &At<String>,
-    by_step: Option<&DraftStep>,
+    (lasting, undo, by_step): (Option<&At<Span>>, FaultKind, bool),
     report: &mut Report,
 ) {
-    let Some(undo) = undo_of(fault.kind) else {
-        return;
-    };
     let healed = entry.name.as_ref().filter(|name| is_healed(check, name));
-    let (name, undoes) = (&node.value, past(undo));
-    match (&fault.lasting, by_step, healed) {
-        (None, None, None) => {
+    let (name, undoes) = (&node.value, undo.node_event().unwrap_or_default());
+    match (lasting, by_step, healed) {
+        (None, false, None) => {
             let way = match check.who(name) {
-                Some(Who::Leader) => "give the entry a name and heal it".to_owned(),
+                Some(Role::Leader) => "give the entry a name and heal it".to_owned(),
                 _ => format!("an entry with `{undo}: {name}`"),
             };
             let message = format!("nothing {undo}s `{name}`; add `for: DURATION` or {way}");
             report.add(node.place, message);
         }
-        (Some(lasting), Some(_), _) => {
+        (Some(lasting), true, _) => {
             let message =
                 format!("`{name}` is {undoes} by `for` and by a `{undo}`; keep one of them");
             report.add(lasting.place, message);
         }
-        // Beside something that stays, the heal is for that.
-        (Some(lasting), None, Some(healed)) if !anything_stays(entry) => {
+        // If another fault of the entry stays, the heal is for that fault.
+        (Some(lasting), false, Some(healed)) if !anything_stays(entry) => {
             let message = format!(
                 "`{name}` is {undoes} by `for` and by `heal: {}`; keep one of them",
                 healed.value
@@ -130,7 +99,7 @@ fn ends_once(
 
 fn is_healed(check: &Check<'_>, name: &At<String>) -> bool {
     let mut steps = check.draft.timeline.iter().flat_map(DraftEntry::all_steps);
-    steps.any(|step| matches!(&step.action, DraftAction::Heal(entry) if entry.value == name.value))
+    steps.any(|step| matches!(step, Step::Heal { entry } if entry.value == name.value))
 }
 
 fn anything_stays(entry: &DraftEntry) -> bool {
@@ -138,24 +107,12 @@ fn anything_stays(entry: &DraftEntry) -> bool {
     faults.any(DraftFault::stays)
 }
 
-fn past(undo: FaultKind) -> &'static str {
-    undo.node_event().unwrap_or_default()
-}
-
-/// A resume or thaw: of somebody who exists and may stand still, at an event
-/// that can come while he does.
-pub fn check_undo(
-    check: &Check<'_>,
-    entry: &DraftEntry,
-    step: &DraftStep,
-    node: &At<String>,
-    report: &mut Report,
-) {
-    let (kind, undo) = match &step.action {
-        DraftAction::Thaw(_) => (FaultKind::Freeze, FaultKind::Thaw),
-        _ => (FaultKind::Pause, FaultKind::Resume),
-    };
-    if node.value == LEADER && check.who(LEADER) == Some(Who::Leader) {
+/// Checks a resume or a thaw: its node must exist and may be stopped, and its event must be able
+/// to come while the node is stopped.
+pub fn check_end(check: &Check<'_>, entry: &DraftEntry, end: &DraftEnd, report: &mut Report) {
+    let DraftEnd { by, node, .. } = end;
+    let Some(kind) = by.continues() else { return };
+    if node.value == LEADER && check.who(LEADER) == Some(Role::Leader) {
         let message = format!(
             "another one leads by now; give the {kind} a `for`, or its entry a name and `heal` that"
         );
@@ -167,7 +124,7 @@ pub fn check_undo(
     }
     let begins = |entry: &&DraftEntry| {
         let mut faults = entry.all_steps().into_iter().filter_map(DraftStep::fault);
-        faults.any(|fault| fault.kind == kind && fault.may_befall(&node.value))
+        faults.any(|fault| fault.kind == kind && fault.may_affect(&node.value))
     };
     let causes: Vec<&DraftEntry> = check.draft.timeline.iter().filter(begins).collect();
     if causes.is_empty() {
@@ -177,15 +134,15 @@ pub fn check_undo(
         }
         return;
     }
-    // Somebody who stands still brings no event about; the event that stopped
-    // him came before, and what befalls him is told by the harness.
+    // A stopped worker causes no event of its own. The event that triggered the stop came before,
+    // and the harness reports the faults of the worker.
     let Some(when) = &entry.when else { return };
     let same = |cause: &&DraftEntry| cause.when.as_ref().map(|at| &at.value) == Some(&when.value);
     let event = &when.value;
     let his_own = event.source == node.value && EventKind::NAMES.contains(&event.event.as_str());
     if his_own && !causes.iter().any(same) {
         let message = format!(
-            "`{event}` never comes: worker `{}` stands still until this {undo}s it",
+            "`{event}` never comes: worker `{}` stands still until this {by}s it",
             node.value
         );
         report.add(when.place, message);
@@ -213,17 +170,17 @@ fn long_enough(
     }
 }
 
-/// The shortest it can be, known where the undo comes a known time after the
-/// event of the pause, or after the pause itself.
-fn length_by_undo(
-    (cause, pause): (&DraftEntry, &DraftStep),
-    (entry, undo): (&DraftEntry, &DraftStep),
-    kind: FaultKind,
+/// Returns the shortest length of a stop. It is known if the end comes a known time after the
+/// event of the stop, or after the stop itself.
+fn length_by_end(
+    (cause, stop): (&DraftEntry, &DraftFault),
+    (entry, end): (&DraftEntry, &DraftEnd),
 ) -> Option<(Place, Duration)> {
-    let (begins, ends) = (begin_of(cause, pause)?, begin_of(entry, undo)?);
+    let begins = begin_of(cause, stop.place)?;
+    let ends = begin_of(entry, end.place)?;
     if cause.place == entry.place {
         let between = ends.from.checked_sub(begins.from)?;
-        return Some((undo.place, between));
+        return Some((end.place, between));
     }
     if cause.repeats() > 1 || entry.repeats() > 1 {
         return None;
@@ -233,16 +190,21 @@ fn length_by_undo(
     if when == cause.when.as_ref().map(|at| &at.value) {
         return Some((place, ends.from.saturating_sub(begins.to)));
     }
-    let (when, fault) = (when?, pause.fault()?);
-    let at_its_event = Some(when.event.as_str()) == kind.node_event();
-    (at_its_event && fault.may_befall(&when.source)).then_some((place, ends.from))
+    let when = when?;
+    let at_its_event = Some(when.event.as_str()) == stop.kind.node_event();
+    (at_its_event && stop.may_affect(&when.source)).then_some((place, ends.from))
 }
 
-/// How long after the event of an entry a step of it begins, in the first
-/// round; None inside of a `together`, where that hangs on the others, and after
-/// a wait for an event.
-fn begin_of(entry: &DraftEntry, step: &DraftStep) -> Option<Span> {
-    let at = entry.steps.iter().position(|own| own.place == step.place)?;
+/// Returns how long after the event of an entry the step at this place begins, in the first round;
+/// None inside of a `together`, where that depends on the other steps, and after a wait for an
+/// event.
+fn begin_of(entry: &DraftEntry, place: Place) -> Option<Span> {
+    let is_it = |step: &DraftStep| match step {
+        Step::Inject { fault, .. } => fault.place == place,
+        Step::End(end) => end.place == place,
+        Step::Heal { .. } | Step::Wait { .. } | Step::Await { .. } | Step::Together { .. } => false,
+    };
+    let at = entry.steps.iter().position(is_it)?;
     let before = &entry.steps[..at];
     if before.iter().any(DraftStep::waits_for_an_event) {
         return None;

@@ -1,15 +1,10 @@
-//! Workers and entries that wait for each other would wait for ever.
+//! Finds workers and entries that wait for each other, and so would wait for ever.
 
-use super::Check;
 use super::events::node_events;
-use crate::model::EventKind;
-use crate::scenario::Trigger;
-use crate::scenario::draft::DraftEntry;
-use crate::scenario::trigger::{RESOURCE, SCENARIO};
-use crate::yaml::{At, Place, Report};
+use super::*;
 use std::collections::BTreeSet;
 
-/// Steps that wait for what cannot come before they are over.
+/// Complains about steps that wait for an event which cannot come before they are over.
 fn own_waits(check: &Check<'_>, report: &mut Report) {
     for entry in &check.draft.timeline {
         let at_gate = entry.when.as_ref().filter(|at| at.value.event == "at_gate");
@@ -28,8 +23,8 @@ fn own_waits(check: &Check<'_>, report: &mut Report) {
     }
 }
 
-/// `wrong` are the places of triggers that have been complained about; what
-/// hangs on them is not held against anybody.
+/// Complains about everything that never starts. `wrong` are the places of triggers that have been
+/// complained about; what they trigger is not complained about again.
 pub fn check(check: &Check<'_>, wrong: &[Place], report: &mut Report) {
     own_waits(check, report);
     let mut reached = Reached {
@@ -58,7 +53,7 @@ pub fn check(check: &Check<'_>, wrong: &[Place], report: &mut Report) {
             report.add(start.place, message);
         }
     }
-    // Entries that hang on workers that never start are not at fault.
+    // Entries that are triggered by workers which never start are not at fault.
     for (index, entry) in entries.iter().enumerate().filter(|_| !stuck) {
         if let Some(when) = &entry.when
             && !reached.entries.contains(&index)
@@ -72,14 +67,12 @@ pub fn check(check: &Check<'_>, wrong: &[Place], report: &mut Report) {
 struct Reached<'a> {
     check: &'a Check<'a>,
     wrong: &'a [Place],
-    /// By name.
     workers: BTreeSet<&'a str>,
-    /// By their places in the timeline.
     entries: BTreeSet<usize>,
 }
 
 impl<'a> Reached<'a> {
-    /// Whether anybody new can start.
+    /// Returns whether anything new can start.
     fn pass(&mut self) -> bool {
         let before = self.workers.len() + self.entries.len();
         for worker in &self.check.draft.workers {
@@ -111,13 +104,13 @@ impl<'a> Reached<'a> {
             return self.is_told(source, event);
         }
         match source == RESOURCE {
-            // Somebody has to write before the resource can say anything.
+            // Somebody has to write before the resource can report anything.
             true => !self.workers.is_empty(),
             false => self.workers.contains(source.as_str()),
         }
     }
 
-    /// Whether an entry that is reached tells this about a node.
+    /// Returns whether an entry that is reached reports this about a node.
     fn is_told(&self, node: &str, event: &str) -> bool {
         if !self.check.draft.timeline_is_whole() {
             return true;

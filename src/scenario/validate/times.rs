@@ -1,23 +1,20 @@
-//! Everything that takes time fits into the deadline of a case.
+//! Checks that everything which takes time fits into the deadline of a case.
 
-use super::Check;
-use crate::model::{ContendPlan, format_duration};
-use crate::scenario::draft::{
-    DraftAction, DraftEntry, DraftKeyspace, DraftLoad, DraftSetup, DraftStep, Repeat,
-};
-use crate::scenario::{CALM, Span, Trigger};
-use crate::yaml::{Place, Report};
-use std::time::Duration;
+use super::*;
+use crate::load::ContendPlan;
+use crate::model::format_duration;
+use crate::scenario::CALM;
+use crate::scenario::draft::{DraftKeyspace, DraftLoad, Repeat};
 
 const DEFAULT_DEADLINE: Duration = Duration::from_secs(60);
 const LONGEST_DEADLINE: Duration = Duration::from_secs(60 * 60);
 const LONGEST_DURATION: Duration = Duration::from_secs(12 * 60 * 60);
 const LONGEST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// To make a great many keys: how long that takes is not known.
+/// The time to make a great many keys; how long that really takes is not known.
 const FILLING: Duration = Duration::from_secs(60 * 60);
 
-/// As written, else enough for everything that takes time, and more.
+/// Returns the deadline as written, else one that is longer than everything that takes time.
 pub fn deadline(draft: &DraftSetup) -> Duration {
     let written = draft.deadline.as_ref().map(|deadline| deadline.value);
     written.unwrap_or_else(|| match &draft.load {
@@ -37,8 +34,8 @@ pub fn deadline(draft: &DraftSetup) -> Duration {
     })
 }
 
-/// The duration; of a load that of all its steps, with the last waits and the last
-/// work of each.
+/// Returns the duration; for a load that of all its steps, with the last waits and the last work of
+/// each.
 fn takes(draft: &DraftSetup) -> Duration {
     let duration = draft.duration.as_ref().map_or(Duration::ZERO, |d| d.value);
     match &draft.load {
@@ -65,17 +62,15 @@ pub fn check(check: &Check<'_>, report: &mut Report) {
             report.add(ttl.place, message);
         }
     }
-    // Contenders release their locks, and need no TTL to run out.
+    // Contenders release their locks, and need no TTL to expire.
     if let Some(DraftLoad::Keyspace(keyspace)) = &check.draft.load {
         keyspace_fits(check, keyspace, report);
     }
     if let Some(deadline) = &check.draft.deadline
         && (deadline.value.is_zero() || deadline.value > LONGEST_DEADLINE)
     {
-        report.add(
-            deadline.place,
-            "a deadline is longer than 0ms and at most an hour",
-        );
+        let message = "a deadline is longer than 0ms and at most an hour";
+        report.add(deadline.place, message);
     }
     if let Some(duration) = &check.draft.duration {
         if duration.value.is_zero() || duration.value > LONGEST_DURATION {
@@ -95,8 +90,8 @@ pub fn check(check: &Check<'_>, report: &mut Report) {
     }
 }
 
-/// It is over when its watch is, or, without one, when its last lock has run out. A
-/// deadline that nobody wrote is longer than both.
+/// Checks the end of a keyspace: it is over when its watch is, or, without one, when its last lock
+/// has expired. A deadline that nobody wrote is longer than both.
 fn keyspace_fits(check: &Check<'_>, keyspace: &DraftKeyspace, report: &mut Report) {
     let deadline = format_duration(check.deadline);
     match (&keyspace.watch, check.draft.ttl()) {
@@ -120,7 +115,7 @@ fn keyspace_fits(check: &Check<'_>, keyspace: &DraftKeyspace, report: &mut Repor
     }
 }
 
-/// `repeat: throughout` needs a duration to fill and steps that take time.
+/// Checks `repeat: throughout`, which needs a duration to fill and steps that take time.
 fn goes_on_for_long_enough(
     check: &Check<'_>,
     entry: &DraftEntry,
@@ -165,7 +160,7 @@ fn entry_fits(check: &Check<'_>, entry: &DraftEntry, report: &mut Report) {
         check.fits_the_deadline(after.place, after.value.to, report);
     }
     parts_fit(check, entry, report);
-    // The sum says nothing new where one of its parts is too long already.
+    // The sum says nothing new if one of its parts is too long already.
     let all = longest(entry);
     if report.complaints() == before && all >= check.deadline {
         let place = entry.repeat.as_ref().map_or(entry.place, |at| at.place);
@@ -180,19 +175,13 @@ fn entry_fits(check: &Check<'_>, entry: &DraftEntry, report: &mut Report) {
 
 fn parts_fit(check: &Check<'_>, entry: &DraftEntry, report: &mut Report) {
     for step in entry.all_steps() {
-        let span = match &step.action {
-            DraftAction::Fault(fault) => fault.lasting.as_ref(),
-            DraftAction::Wait(span) => Some(span),
-            _ => None,
-        };
-        if let Some(span) = span {
+        if let Some(span) = step.length() {
             check.fits_the_deadline(span.place, span.value.to, report);
         }
     }
 }
 
-/// From the event of an entry to the end of its last step, where every draw is
-/// the longest.
+/// Returns the longest time from the event of an entry to the end of its last step.
 fn longest(entry: &DraftEntry) -> Duration {
     let each = entry.steps.iter().map(|step| taken_by(step).to);
     let once = each.fold(Duration::ZERO, Duration::saturating_add);
@@ -200,27 +189,17 @@ fn longest(entry: &DraftEntry) -> Duration {
         .saturating_add(entry.delay().to)
 }
 
-/// How long a step holds up the next one. What it takes to prove a fault is
-/// not known, and not counted.
+/// Returns how long a step delays the next one. The time that the proof of a fault takes is not
+/// known, and not counted.
 pub fn taken_by(step: &DraftStep) -> Span {
-    match &step.action {
-        DraftAction::Wait(span) => span.value,
-        DraftAction::Fault(fault) => fault
-            .lasting
-            .as_ref()
-            .map_or(Span::default(), |at| at.value),
-        DraftAction::Together(steps) => {
-            let spans = || steps.iter().map(taken_by);
-            Span {
-                from: spans().map(|span| span.from).max().unwrap_or_default(),
-                to: spans().map(|span| span.to).max().unwrap_or_default(),
-            }
-        }
-        // How long an event takes is not known.
-        DraftAction::Await(_)
-        | DraftAction::Resume(_)
-        | DraftAction::Thaw(_)
-        | DraftAction::Heal(_) => Span::default(),
+    let Step::Together { steps } = step else {
+        // The time until an event comes is not known.
+        return step.length().map_or(Span::default(), |at| at.value);
+    };
+    let spans = || steps.iter().map(taken_by);
+    Span {
+        from: spans().map(|span| span.from).max().unwrap_or_default(),
+        to: spans().map(|span| span.to).max().unwrap_or_default(),
     }
 }
 

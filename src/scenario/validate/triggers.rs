@@ -1,17 +1,13 @@
-//! Events that exist, on somebody who exists, as often as they can come.
+//! Checks that events exist, that their sources exist, and that they can come as often as asked.
 
-use super::Check;
 use super::events::{BEGAN, ENTRY_EVENTS, node_events};
-use super::nodes::Who;
-use crate::model::{EventKind, FaultKind};
-use crate::scenario::Trigger;
-use crate::scenario::draft::{DraftEntry, DraftWorker};
-use crate::scenario::trigger::{RESOURCE, SCENARIO, STARTED};
-use crate::yaml::{At, Place, Report};
+use super::*;
+use crate::scenario::draft::DraftExpectations;
+use crate::scenario::trigger::STARTED;
 
 const RESOURCE_EVENTS: [&str; 2] = ["write_accepted", "write_rejected"];
 
-/// Returns the places of the triggers that it has complained about.
+/// Checks all triggers; returns the places of those that it has complained about.
 pub fn check(check: &Check<'_>, report: &mut Report) -> Vec<Place> {
     let starts = check.draft.workers.iter();
     let starts = starts.filter_map(|worker| worker.start.as_ref());
@@ -28,7 +24,24 @@ pub fn check(check: &Check<'_>, report: &mut Report) -> Vec<Place> {
     wrong
 }
 
-/// One event that somebody waits for, or expects.
+/// Checks that the record will have the events of the order that a case expects.
+pub fn check_order(check: &Check<'_>, expected: &DraftExpectations, report: &mut Report) {
+    for at in &expected.order {
+        let source = &at.value.source;
+        let mut entries = check.draft.timeline.iter();
+        if source == SCENARIO || entries.any(|entry| entry.is_called(source)) {
+            let message = format!(
+                "`{}` is not in the record, so no order can be judged by it; name events of workers, of nodes or of the resource",
+                at.value
+            );
+            report.add(at.place, message);
+        } else {
+            trigger(check, at, report);
+        }
+    }
+}
+
+/// Checks one event that a worker or an entry waits for, or a case expects.
 pub fn trigger(check: &Check<'_>, at: &At<Trigger>, report: &mut Report) {
     let Trigger { source, event, .. } = &at.value;
     let mut entries = check.draft.timeline.iter();
@@ -43,12 +56,12 @@ pub fn trigger(check: &Check<'_>, at: &At<Trigger>, report: &mut Report) {
         ("event of an entry", ENTRY_EVENTS.to_vec())
     } else if let Some(worker) = check.worker(source) {
         worker_event(check, worker, at, report);
-        let own = EventKind::NAMES.into_iter();
+        let own = EventKind::NAMES.iter().copied();
         ("event of a worker", own.chain(node_events()).collect())
     } else if source == RESOURCE {
         let own = RESOURCE_EVENTS.into_iter();
         ("event of the resource", own.chain(node_events()).collect())
-    } else if who == Some(Who::Unasked) {
+    } else if who == Some(Role::Unasked) {
         return;
     } else if who.is_some() {
         ("event of a service", node_events())
@@ -75,14 +88,13 @@ fn unknown_source(check: &Check<'_>, at: &At<Trigger>, report: &mut Report) {
     let entries = entries.map(|name| name.value.as_str());
     let mut known = check.node_names();
     known.extend(entries.chain([RESOURCE, SCENARIO]));
-    let mut listed: Vec<&str> = Vec::new();
-    for name in known {
-        if !listed.contains(&name) {
-            listed.push(name);
-        }
-    }
     let source = &at.value.source;
-    report.unknown(at.place, "worker, service or entry", source, listed);
+    report.unknown(
+        at.place,
+        "worker, service or entry",
+        source,
+        once_each(known),
+    );
 }
 
 fn entry_event(check: &Check<'_>, entry: &DraftEntry, at: &At<Trigger>, report: &mut Report) {
@@ -102,26 +114,26 @@ fn entry_event(check: &Check<'_>, entry: &DraftEntry, at: &At<Trigger>, report: 
     }
 }
 
-/// What a worker tells by itself.
+/// Checks an event that a worker itself reports.
 fn worker_event(check: &Check<'_>, worker: &DraftWorker, at: &At<Trigger>, report: &mut Report) {
     let name = &worker.name.value;
     let rounds = check.rounds(worker);
     let most = match at.value.event.as_str() {
         "ready" | "done" => 1,
-        "reentered" | "left" if worker.nested < 2 => {
+        "reentered" | "left" if worker.nested() < 2 => {
             let why = format!("worker `{name}` has one hold; give it `nested: 2`");
             never(at, &why, report);
             return;
         }
-        "reentered" | "left" => rounds.saturating_mul(worker.nested - 1),
-        "at_gate" if worker.gates.is_none() => {
+        "reentered" | "left" => rounds.saturating_mul(worker.nested() - 1),
+        "at_gate" if worker.gate.is_none() => {
             let why =
                 format!("worker `{name}` has no gate; give it one, such as `gate: before_write`");
             never(at, &why, report);
             return;
         }
         "at_gate" => {
-            let gates = worker.gates.as_ref().map_or(0, Vec::len).max(1);
+            let gates = worker.gate.as_ref().map_or(0, Vec::len).max(1);
             rounds.saturating_mul(gates as u32)
         }
         "acquired" | "acquiring" | "writing" | "write_accepted" | "write_rejected" => rounds,
@@ -136,16 +148,12 @@ fn worker_event(check: &Check<'_>, worker: &DraftWorker, at: &At<Trigger>, repor
     }
 }
 
-/// What only a fault of the timeline can bring about.
+/// Checks an event that only a fault of the timeline can bring about.
 fn node_event(check: &Check<'_>, at: &At<Trigger>, report: &mut Report) {
     if !check.draft.timeline_is_whole() {
         return;
     }
-    let Trigger {
-        source,
-        event,
-        occurrence,
-    } = &at.value;
+    let Trigger { source, event, .. } = &at.value;
     let told = |entry: &DraftEntry| check.times_told(entry, source, event);
     let told = check.draft.timeline.iter().map(told);
     let most = told.fold(0, u32::saturating_add);
@@ -155,7 +163,7 @@ fn node_event(check: &Check<'_>, at: &At<Trigger>, report: &mut Report) {
         let steps: Vec<String> = kinds.map(|kind| format!("`{kind}: {source}`")).collect();
         let why = format!("no step of the timeline says {}", steps.join(" or "));
         never(at, &why, report);
-    } else if *occurrence > most {
+    } else if at.value.occurrence > most {
         never(at, &format!("it comes at most {most} time(s)"), report);
     }
 }

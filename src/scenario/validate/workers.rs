@@ -1,7 +1,5 @@
-use super::Check;
+use super::*;
 use crate::model::Gate;
-use crate::scenario::draft::DraftWorker;
-use crate::yaml::Report;
 
 const MOST_ROUNDS: u32 = 100_000;
 
@@ -14,13 +12,12 @@ pub fn check(check: &Check<'_>, report: &mut Report) {
 fn worker_alone(check: &Check<'_>, worker: &DraftWorker, report: &mut Report) {
     if let Some(key) = &worker.key {
         let readable = !key.value.chars().any(char::is_control);
-        // HTTP clients fold `.` and `..` away.
+        // HTTP clients normalize `.` and `..` away.
         let folded = key.value == "." || key.value == "..";
         if key.value.is_empty() || key.value.len() > 256 || !readable || folded {
-            report.add(
-                key.place,
-                "a key is 1 to 256 bytes without control characters, and neither `.` nor `..`",
-            );
+            let message =
+                "a key is 1 to 256 bytes without control characters, and neither `.` nor `..`";
+            report.add(key.place, message);
         }
     }
     if let Some(rounds) = &worker.rounds
@@ -28,8 +25,8 @@ fn worker_alone(check: &Check<'_>, worker: &DraftWorker, report: &mut Report) {
     {
         report.add(rounds.place, format!("rounds are 1 to {MOST_ROUNDS}"));
     }
-    let gates = worker.gates.iter().flatten();
-    for gate in gates.filter(|gate| gate.value == Gate::BeforeLeave && worker.nested < 2) {
+    let gates = worker.gate.iter().flatten();
+    for gate in gates.filter(|gate| gate.value == Gate::BeforeLeave && worker.nested() < 2) {
         let message = format!(
             "nobody comes to the gate `{}` without `nested: 2` or more",
             gate.value

@@ -3,10 +3,10 @@
 use super::kit::{SECOND_NS, await_states, is_root};
 use super::subject::Subject;
 use crate::support::{command, offline, start};
-use fencepost::clock::{self, ClockName, SkewError};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
+use vdso_clock::{self as clock, Clock, SkewError};
 
 const NOBODY: u32 = 65_534;
 
@@ -18,7 +18,7 @@ fn a_process_that_is_not_there_or_not_to_be_touched() {
         child.id() as i32
     };
     for pid in [ended, 0, -1] {
-        let refused = clock::set(pid, ClockName::Realtime, 1);
+        let refused = clock::set(pid, Clock::Realtime, 1);
         assert!(
             matches!(refused, Err(SkewError::NoSuchProcess { .. })),
             "{pid}"
@@ -50,7 +50,7 @@ fn a_zombie_counts_as_gone() {
     let mut child = Command::new("true").spawn().unwrap();
     let pid = child.id() as i32;
     await_states(pid, |states| states == ['Z']);
-    let refused = clock::set(pid, ClockName::Realtime, 1);
+    let refused = clock::set(pid, Clock::Realtime, 1);
     assert!(matches!(refused, Err(SkewError::NoSuchProcess { .. })));
     child.wait().unwrap();
 }
@@ -60,11 +60,11 @@ fn out_of_range_is_refused_before_anything_is_touched() {
     let subject = Subject::start();
     let pid = subject.pid();
     for refused in [
-        clock::drift(pid, ClockName::Realtime, 1_000_001),
-        clock::set(pid, ClockName::Realtime, i64::MIN),
-        clock::set(pid, ClockName::Realtime, i64::MAX),
+        clock::drift(pid, Clock::Realtime, 1_000_001),
+        clock::set(pid, Clock::Realtime, i64::MIN),
+        clock::set(pid, Clock::Realtime, i64::MAX),
         // Below zero.
-        clock::set(pid, ClockName::Monotonic, -SECOND_NS * 86_400 * 36_500),
+        clock::set(pid, Clock::Monotonic, -SECOND_NS * 86_400 * 36_500),
     ] {
         assert!(
             matches!(refused, Err(SkewError::OutOfRange { .. })),
@@ -88,16 +88,16 @@ fn a_thread_that_cannot_be_stopped_is_waited_for_in_bounds() {
     let pid = subject.pid();
     subject.hang();
     await_states(pid, |states| states.contains(&'D'));
-    let refused = clock::set(pid, ClockName::Realtime, SECOND_NS);
+    let refused = clock::set(pid, Clock::Realtime, SECOND_NS);
     assert!(
         matches!(refused, Err(SkewError::Timeout { .. })),
         "{refused:?}"
     );
     await_states(pid, |states| !states.iter().any(|s| ['T', 't'].contains(s)));
     assert!(clock::show(pid).unwrap().is_untouched());
-    subject.await_hung();
+    subject.end_hang();
     subject.expect_ahead(0, 0);
-    clock::set(pid, ClockName::Realtime, SECOND_NS).unwrap();
+    clock::set(pid, Clock::Realtime, SECOND_NS).unwrap();
     subject.expect_ahead(SECOND_NS, 0);
 }
 
@@ -113,7 +113,7 @@ fn a_process_that_ends_or_execs_in_the_middle_is_no_trouble() {
             for turn in 0_i64.. {
                 let done = match turn % 3 {
                     0 => clock::undo(pid),
-                    _ => clock::set(pid, ClockName::Realtime, turn),
+                    _ => clock::set(pid, Clock::Realtime, turn),
                 };
                 match done {
                     // It has become another program, which is untouched.
@@ -162,7 +162,7 @@ fn a_process_that_is_traced_is_left_to_its_tracer() {
         assert!(traced.join().unwrap().is_untouched());
     });
     subject.expect_ahead(0, 0);
-    clock::set(pid, ClockName::Realtime, SECOND_NS).unwrap();
+    clock::set(pid, Clock::Realtime, SECOND_NS).unwrap();
     subject.expect_ahead(SECOND_NS, 0);
 }
 

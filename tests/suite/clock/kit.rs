@@ -1,11 +1,12 @@
 use crate::support::{Server, docker_ok, skip};
-use fencepost::clock::raw_monotonic_ns;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, SystemTime};
+use vdso_clock::raw_monotonic_ns;
 
 pub const SECOND_NS: i64 = 1_000_000_000;
-/// What a loaded machine may add between two looks at a clock.
-pub const SLACK_MS: i64 = 900;
+/// What a loaded machine may add between two looks at a clock; the offsets that tests
+/// set are several times as large.
+pub const SLACK_MS: i64 = 3_000;
 
 /// The time of day in milliseconds, as this process sees it.
 pub fn host_ms() -> i64 {

@@ -1,14 +1,14 @@
 //! Real lock servers under a skewed clock.
 
 use super::kit::*;
-use crate::support::{connection_to, docker_alone, own_etcd, own_redis};
-use fencepost::clock::{self, ClockName};
+use crate::support::{connection_to, docker_shared, own_etcd, own_redis};
 use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::task::spawn_blocking;
+use vdso_clock::{self as clock, Clock};
 
 const CYCLES: u32 = 100;
 const CONNECTIONS: usize = 4;
@@ -23,7 +23,7 @@ async fn ahead_ms(connection: &mut MultiplexedConnection) -> i64 {
 
 #[tokio::test]
 async fn redis_expires_keys_by_the_clock_that_it_is_given() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     if !is_root() {
         return;
     }
@@ -34,14 +34,14 @@ async fn redis_expires_keys_by_the_clock_that_it_is_given() {
     let _: () = redis.pset_ex("long", 1, 120_000).await.unwrap();
     let _: () = redis.pset_ex("short", 1, 14_000).await.unwrap();
 
-    clock::set(pid, ClockName::Realtime, 15 * SECOND_NS).unwrap();
+    clock::set(pid, Clock::Realtime, 15 * SECOND_NS).unwrap();
     assert_near("TIME", ahead_ms(&mut redis).await, 15_000);
     let left: i64 = redis.pttl("long").await.unwrap();
     assert_near("PTTL", left, 105_000);
     let gone: Option<i64> = redis.get("short").await.unwrap();
     assert_eq!(gone, None, "it lived for longer than its TTL");
 
-    clock::set(pid, ClockName::Realtime, -60 * SECOND_NS).unwrap();
+    clock::set(pid, Clock::Realtime, -60 * SECOND_NS).unwrap();
     assert_near("TIME", ahead_ms(&mut redis).await, -60_000);
     let left: i64 = redis.pttl("long").await.unwrap();
     assert_near("PTTL", left, 180_000);
@@ -54,14 +54,14 @@ async fn redis_expires_keys_by_the_clock_that_it_is_given() {
 
 #[tokio::test]
 async fn redis_drifts_and_the_drift_can_be_measured() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     if !is_root() {
         return;
     }
     let server = own_redis();
     let pid = pid_of(&server);
     let mut redis = connection_to(&server.address).await;
-    clock::drift(pid, ClockName::Realtime, 1_000_000).unwrap();
+    clock::drift(pid, Clock::Realtime, 1_000_000).unwrap();
     tokio::time::sleep(Duration::from_secs(2)).await;
     let told = clock::show(pid).unwrap().realtime;
     assert!(told.offset_ns >= 2 * SECOND_NS, "{told:?}");
@@ -71,7 +71,7 @@ async fn redis_drifts_and_the_drift_can_be_measured() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_survives_a_hundred_patches_under_load() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     if !is_root() {
         return;
     }
@@ -99,7 +99,7 @@ async fn redis_survives_a_hundred_patches_under_load() {
     let patched = spawn_blocking(move || {
         for cycle in 0..CYCLES {
             let offset = if cycle % 2 == 0 { 15 } else { -60 };
-            clock::set(pid, ClockName::Realtime, offset * SECOND_NS).unwrap();
+            clock::set(pid, Clock::Realtime, offset * SECOND_NS).unwrap();
             clock::undo(pid).unwrap();
         }
     });
@@ -116,7 +116,7 @@ async fn redis_survives_a_hundred_patches_under_load() {
 
 #[tokio::test]
 async fn etcd_counts_its_leases_down_by_the_monotonic_clock() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     if !is_root() {
         return;
     }
@@ -129,16 +129,16 @@ async fn etcd_counts_its_leases_down_by_the_monotonic_clock() {
     let before = etcd.lease_time_to_live(lease, None).await.unwrap().ttl();
     assert!(before >= 55, "{before} s");
 
-    clock::set(pid, ClockName::Realtime, 15 * SECOND_NS).unwrap();
+    clock::set(pid, Clock::Realtime, 15 * SECOND_NS).unwrap();
     let realtime = etcd.lease_time_to_live(lease, None).await.unwrap().ttl();
     assert!((before - 5..=before).contains(&realtime), "{realtime} s");
 
-    clock::set(pid, ClockName::Monotonic, 15 * SECOND_NS).unwrap();
+    clock::set(pid, Clock::Monotonic, 15 * SECOND_NS).unwrap();
     let after = etcd.lease_time_to_live(lease, None).await.unwrap().ttl();
     assert!((before - 20..=before - 15).contains(&after), "{after} s");
 
     // The lease goes on: what was taken from it ends it early.
-    clock::set(pid, ClockName::Monotonic, 61 * SECOND_NS).unwrap();
+    clock::set(pid, Clock::Monotonic, 61 * SECOND_NS).unwrap();
     let ended = tokio::time::timeout(Duration::from_secs(10), async {
         while etcd.lease_time_to_live(lease, None).await.unwrap().ttl() > 0 {
             tokio::time::sleep(Duration::from_millis(100)).await;

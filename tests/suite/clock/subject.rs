@@ -11,8 +11,6 @@ use std::time::Duration;
 
 const CHILD: &str = "clock::subject::a_process_that_reads_its_clocks";
 pub const THREADS: usize = 4;
-/// Longer than the patience of an operation.
-const HANGS_FOR_S: u32 = 4;
 /// Far above anything a scheduler does to two readings in a row, which are
 /// repeated until they fit together.
 const READ_TWICE_NS: i64 = 50_000_000;
@@ -77,11 +75,13 @@ fn a_process_that_reads_its_clocks() {
 fn hang() {
     let flags = libc::CLONE_VFORK | libc::SIGCHLD;
     let hanging = b"hanging\n";
-    // SAFETY: the child has memory of its own, and only writes, sleeps and exits.
+    let mut go_on = [0_u8];
+    // SAFETY: the child has memory of its own, and only writes, reads and exits.
     unsafe {
         if libc::syscall(libc::SYS_clone, flags, 0, 0, 0, 0) == 0 {
             libc::write(1, hanging.as_ptr().cast(), hanging.len());
-            libc::sleep(HANGS_FOR_S);
+            // Its parent reads nothing as long as it waits.
+            libc::read(0, go_on.as_mut_ptr().cast(), go_on.len());
             libc::_exit(0);
         }
     }
@@ -203,15 +203,15 @@ impl Subject {
         numbers.chunks(2).map(|pair| (pair[0], pair[1])).collect()
     }
 
-    /// One of its threads cannot be stopped for some seconds; `await_hung` ends
-    /// with them.
+    /// One of its threads cannot be stopped until `end_hang`.
     pub fn hang(&mut self) {
         writeln!(self.stdin, "hang").expect("it runs");
         // The child says so: from then on its parent waits for it.
         self.answer("hanging");
     }
 
-    pub fn await_hung(&mut self) {
+    pub fn end_hang(&mut self) {
+        writeln!(self.stdin).expect("it runs");
         self.answer("hung");
     }
 

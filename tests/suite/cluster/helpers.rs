@@ -4,9 +4,7 @@ use fencepost::cluster::{ConsoleLine, Signal};
 
 #[tokio::test]
 async fn a_helper_sees_what_its_node_sees_and_may_do_no_more_than_it_has_to() {
-    let Some(cluster) = own_cluster("helpers").await else {
-        return;
-    };
+    let cluster = own_cluster("helpers").await;
     bring_up(&*cluster, &script("a", "exec sleep 1000")).await;
     let run = async |shares: Shared, script: &str| {
         let helper = helper("beside", "a", shares, script);
@@ -38,9 +36,7 @@ async fn a_helper_sees_what_its_node_sees_and_may_do_no_more_than_it_has_to() {
 
 #[tokio::test]
 async fn a_helper_that_fails_is_told_with_its_last_lines_and_leaves_nothing() {
-    let Some(cluster) = own_cluster("failing-helper").await else {
-        return;
-    };
+    let cluster = own_cluster("failing-helper").await;
     bring_up(&*cluster, &script("a", "exec sleep 1000")).await;
     let failing = "echo one; echo two >&2; exit 3";
     for _ in 0..2 {
@@ -63,9 +59,7 @@ async fn a_helper_that_fails_is_told_with_its_last_lines_and_leaves_nothing() {
 
 #[tokio::test]
 async fn a_helper_in_our_hands_ends_with_them() {
-    let Some(cluster) = own_cluster("held-helper").await else {
-        return;
-    };
+    let cluster = own_cluster("held-helper").await;
     bring_up(&*cluster, &script("a", "exec sleep 1000")).await;
     let echo = helper("echo", "a", Shared::Processes, "echo up >&2; exec cat");
     let mut console = cluster.start_helper(&echo).await.unwrap();
@@ -84,9 +78,8 @@ async fn a_helper_in_our_hands_ends_with_them() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_helper_that_nobody_waits_for_is_removed_all_the_same() {
-    let Some(cluster) = own_cluster("left-helper").await else {
-        return;
-    };
+    // Alone: the event that it waits for could be another test's.
+    let cluster = cluster_in(docker_alone(), "left-helper").await;
     bring_up(&*cluster, &script("a", "exec sleep 1000")).await;
     let events = Events::watch();
     let slow = helper("slow", "a", Shared::Network, "sleep 2");

@@ -6,9 +6,7 @@ const ASK_REDIS: &str = "timeout 2 redis-cli -h redis ping";
 
 #[tokio::test]
 async fn names_can_lead_elsewhere_for_one_node() {
-    let Some(cluster) = own_cluster("hosts").await else {
-        return;
-    };
+    let cluster = own_cluster("hosts").await;
     bring_up(&*cluster, &redis("redis")).await;
     let mut misled = script("misled", "exec sleep 1000");
     misled.hosts = BTreeMap::from([
@@ -37,9 +35,7 @@ async fn names_can_lead_elsewhere_for_one_node() {
 
 #[tokio::test]
 async fn a_node_off_the_network_lives_on_and_comes_back() {
-    let Some(cluster) = own_cluster("disconnected").await else {
-        return;
-    };
+    let cluster = own_cluster("disconnected").await;
     bring_up(&*cluster, &redis("redis")).await;
     bring_up(&*cluster, &script("b", "exec sleep 1000")).await;
     assert_eq!(seen_from(&*cluster, "b", ASK_REDIS).await.unwrap(), "PONG");
@@ -49,7 +45,7 @@ async fn a_node_off_the_network_lives_on_and_comes_back() {
         cluster.disconnect(&named("redis")).await.unwrap();
     }
     seen_from(&*cluster, "b", ASK_REDIS).await.unwrap_err();
-    assert!(!answers(before, SHORT));
+    assert!(!answers(before, Duration::from_secs(2)));
     let off = "it is not on the run's network";
     let gone = cluster
         .address(&named("redis"), 6379)

@@ -80,12 +80,26 @@ struct Planned {
 }
 
 impl Planned {
+    fn service_plan(&self, service: &str) -> ServicePlan {
+        let is_etcd = service.starts_with("etcd");
+        ServicePlan {
+            in_session: self.in_session,
+            renews_silently: is_etcd,
+            keeps_grants: is_etcd,
+            by_majority: service == "redlock",
+            leases_by: match is_etcd {
+                true => ClockName::Monotonic,
+                false => ClockName::Realtime,
+            },
+        }
+    }
+
     fn plan(self, workers: &[String]) -> CasePlan {
         let worker = |service: String, ttl_ms: u64| WorkerPlan {
+            service_plan: self.service_plan(&service),
             service,
             ttl_ns: ttl_ms * 1_000_000,
             in_order: self.in_order,
-            in_session: self.in_session,
             is_ours: !self.foreign,
         };
         let service = |name: &String| {

@@ -2,17 +2,17 @@
 
 use super::kit::*;
 use crate::support::{docker_alone, etcd_servers, tokens_only_grow};
-use fencepost::dlock::{LockClient, LostReason};
-use fencepost::model::ReleaseOutcome;
+use fencing_lock::ReleaseOutcome;
+use fencing_lock::{LockClient, LostReason};
 use std::time::Duration;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 
 /// An election takes one to two seconds; after that a session has to be alive.
 const TTL: Duration = Duration::from_secs(10);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn thousands_of_tokens_only_grow_while_single_members_restart() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_alone();
     // Sessions that know nothing of each other.
     let clients = (0..3).map(|_| locks(TTL).0).collect();
     let restart = |index: usize| -> Box<dyn FnOnce() + Send> {
@@ -27,7 +27,7 @@ async fn thousands_of_tokens_only_grow_while_single_members_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn any_one_member_may_be_gone_or_frozen() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_alone();
     let (locks, _) = locks(TTL);
     round(&locks).await;
     for member in etcd_servers() {
@@ -63,7 +63,7 @@ async fn round(locks: &LockClient) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_waiter_gets_its_lock_although_the_leader_was_killed() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_alone();
     let (etcd, key) = (etcd().await, unique_key());
     let (holders, _) = locks(TTL);
     let (waiters, _) = locks(TTL);
@@ -92,7 +92,7 @@ async fn a_waiter_gets_its_lock_although_the_leader_was_killed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_waiter_gets_its_lock_although_its_member_froze() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_alone();
     for frozen in 0..3 {
         let (etcd, key) = (etcd().await, unique_key());
         let (locks, _) = locks(LONG);
@@ -109,7 +109,7 @@ async fn a_waiter_gets_its_lock_although_its_member_froze() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_holder_is_told_by_its_deadline_while_every_member_is_frozen() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_alone();
     let (locks, _) = locks(2 * SECOND);
     let mut leases = Vec::new();
     for _ in 0..3 {
@@ -122,7 +122,7 @@ async fn a_holder_is_told_by_its_deadline_while_every_member_is_frozen() {
         let reason = timeout(LONG, lease.lost()).await.unwrap();
         let late = Instant::now().saturating_duration_since(lease.deadline());
         assert_eq!(reason, LostReason::Deadline);
-        assert!(late < Duration::from_millis(50), "{late:?}");
+        assert!(late < SECOND, "{late:?}");
     }
     for member in etcd_servers() {
         member.thaw();
@@ -136,7 +136,7 @@ async fn a_holder_is_told_by_its_deadline_while_every_member_is_frozen() {
 /// out when nobody waits for them any more.
 #[tokio::test(flavor = "multi_thread")]
 async fn what_frozen_members_do_later_leaves_no_lock_behind() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_alone();
     let (locks, _) = locks(LONG);
     round(&locks).await;
     let keys: Vec<String> = (0..20).map(|_| unique_key()).collect();
@@ -161,10 +161,16 @@ async fn what_frozen_members_do_later_leaves_no_lock_behind() {
     }
     leader().await;
     let etcd = etcd().await;
+    // Every member has answered since, behind whatever lay in its sockets.
+    for member in etcd_servers() {
+        let mut member = etcd_client::Client::connect([&member.address], None)
+            .await
+            .unwrap();
+        member.get("any", None).await.unwrap();
+    }
     for key in keys.iter().chain([&held]) {
         until_length(&etcd, key, 0).await;
     }
-    sleep(SECOND).await;
     for key in keys.iter().chain([&held]) {
         let lease = locks.try_acquire(key).await.unwrap().expect("free");
         assert_eq!(lease.release().await, ReleaseOutcome::Released);

@@ -2,7 +2,7 @@
 
 use crate::support::etcd_servers;
 use etcd_client::{Client, GetOptions, KeyValue, SortOrder, SortTarget};
-use fencepost::dlock::{
+use fencing_lock::{
     EtcdBackend, EtcdLockApiBackend, EtcdSettings, Lease, LockBackend, LockClient, LockMetrics,
     LockSettings,
 };
@@ -30,6 +30,14 @@ pub fn backend() -> Arc<EtcdBackend> {
 
 pub fn api_backend() -> Arc<EtcdLockApiBackend> {
     Arc::new(EtcdLockApiBackend::new(&members(), EtcdSettings::default()).unwrap())
+}
+
+pub fn backend_at(addresses: &[String]) -> Arc<dyn LockBackend> {
+    Arc::new(EtcdBackend::new(addresses, EtcdSettings::default()).unwrap())
+}
+
+pub fn api_backend_at(addresses: &[String]) -> Arc<dyn LockBackend> {
+    Arc::new(EtcdLockApiBackend::new(addresses, EtcdSettings::default()).unwrap())
 }
 
 /// Locks with a session of their own, as another process has.

@@ -2,8 +2,8 @@
 
 use super::kit::*;
 use crate::support::{docker_shared, times};
-use fencepost::dlock::{EtcdBackend, EtcdSettings, LockProblem};
-use fencepost::model::ReleaseOutcome;
+use fencing_lock::ReleaseOutcome;
+use fencing_lock::{EtcdBackend, EtcdSettings, LockProblem};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -12,7 +12,7 @@ const WAITERS: usize = 50;
 
 #[tokio::test]
 async fn fifty_waiters_are_served_in_the_order_in_which_they_came() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (etcd, key) = (etcd().await, unique_key());
     // Half of them share a session with the holder, half have another.
     let sessions = [locks(LONG).0, locks(LONG).0];
@@ -24,7 +24,10 @@ async fn fifty_waiters_are_served_in_the_order_in_which_they_came() {
         waiters.spawn(async move {
             let lease = waiter.await.unwrap();
             served.lock().unwrap().push((n, lease.fence().0));
-            assert_eq!(lease.release().await, ReleaseOutcome::Released);
+            // An answer that comes too late on a busy machine is unknown, and the place is left.
+            let released = lease.release().await;
+            let left = [ReleaseOutcome::Released, ReleaseOutcome::Unknown];
+            assert!(left.contains(&released), "{released:?}");
         });
         until_length(&etcd, &key, n + 2).await;
     }
@@ -39,7 +42,7 @@ async fn fifty_waiters_are_served_in_the_order_in_which_they_came() {
 
 #[tokio::test]
 async fn a_full_line_says_so_at_once_and_keeps_nobody() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (etcd, key) = (etcd().await, unique_key());
     let settings = EtcdSettings {
         queue_max: 2,
@@ -57,7 +60,7 @@ async fn a_full_line_says_so_at_once_and_keeps_nobody() {
     let error = locks.acquire(&key, started_at + LONG).await.unwrap_err();
     let full = LockProblem::QueueFull { waiting: 2, max: 2 };
     assert_eq!(error.problem, full);
-    assert!(started_at.elapsed() < SECOND);
+    assert!(started_at.elapsed() < LONG / 4);
     assert_eq!(line(&etcd, &key).await.len(), 3);
     assert_eq!(holder.release().await, ReleaseOutcome::Released);
     for next in waiters {
@@ -70,7 +73,7 @@ async fn a_full_line_says_so_at_once_and_keeps_nobody() {
 
 #[tokio::test]
 async fn who_leaves_the_middle_of_a_line_lets_nobody_pass_the_holder() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (etcd, key) = (etcd().await, unique_key());
     let (locks, _) = locks(LONG);
     let holder = locks.acquire(&key, soon()).await.unwrap();
@@ -80,8 +83,12 @@ async fn who_leaves_the_middle_of_a_line_lets_nobody_pass_the_holder() {
     until_length(&etcd, &key, 3).await;
     second.abort();
     until_length(&etcd, &key, 2).await;
-    // Time enough for the third to look again, and to find the holder.
-    sleep(Duration::from_millis(300)).await;
+    // The third has been told that somebody left once a fourth, who came later
+    // and by the same session, stands in line and has left again.
+    let fourth = waiter(&locks, &key);
+    until_length(&etcd, &key, 3).await;
+    fourth.abort();
+    until_length(&etcd, &key, 2).await;
     assert!(!third.is_finished());
     assert_eq!(holder.release().await, ReleaseOutcome::Released);
     let third = third.await.unwrap();
@@ -90,7 +97,7 @@ async fn who_leaves_the_middle_of_a_line_lets_nobody_pass_the_holder() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn cancelled_waits_and_dropped_leases_leave_no_key() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (etcd, busy) = (etcd().await, unique_key());
     let (locks, _) = locks(LONG);
     let holder = locks.acquire(&busy, soon()).await.unwrap();

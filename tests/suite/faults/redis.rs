@@ -1,7 +1,7 @@
 use super::playground::{Hand, Playground};
 use crate::support::named;
 use fencepost::model::{
-    ClockName, Fault, FaultKind, LinkEffect, LinkFault, LinkPattern, LinkScope, Streams,
+    Fault, FaultKind, FaultParameters, LinkEffect, LinkFault, LinkPattern, LinkScope, Streams,
     ToxicEffect,
 };
 
@@ -9,9 +9,7 @@ const REDIS: &str = "redis";
 
 #[tokio::test]
 async fn every_fault_bites_and_heals() {
-    let Some(playground) = Playground::start("redis-durable", Hand::Strikes).await else {
-        return;
-    };
+    let playground = Playground::start("redis-durable", Hand::Strikes).await;
     for fault in faults() {
         playground.bites_and_heals(&fault).await;
     }
@@ -19,9 +17,7 @@ async fn every_fault_bites_and_heals() {
 
 #[tokio::test]
 async fn no_fault_counts_that_was_only_asked_for() {
-    let Some(playground) = Playground::start("redis-durable", Hand::OnlyPretends).await else {
-        return;
-    };
+    let playground = Playground::start("redis-durable", Hand::OnlyPretends).await;
     for fault in faults() {
         playground.is_not_taken_in(&fault).await;
     }
@@ -29,48 +25,34 @@ async fn no_fault_counts_that_was_only_asked_for() {
 
 /// All that a Redis and the links to it can meet with.
 fn faults() -> Vec<Fault> {
-    let node = named(REDIS);
-    let longer_than = None;
-    let skew = |clock, by_ms| Fault::Skew {
-        node: named(REDIS),
-        clock,
-        by_ms,
+    let of_node = |kind, node| Fault::of_node(kind, named(node));
+    let skew = |node, by_ms| {
+        let parameters = FaultParameters {
+            by_ms: Some(by_ms),
+            ..FaultParameters::default()
+        };
+        Fault::with(FaultKind::Skew, named(node), parameters)
+    };
+    let drift = FaultParameters {
+        ppm: Some(50_000),
+        ..FaultParameters::default()
     };
     let mut faults = vec![
-        Fault::Pause {
-            node: node.clone(),
-            longer_than,
-        },
-        Fault::Freeze {
-            node: node.clone(),
-            longer_than,
-        },
-        Fault::Freeze {
-            node: named("a"),
-            longer_than,
-        },
-        Fault::Disconnect { node: node.clone() },
-        Fault::Disconnect { node: named("a") },
-        loss(REDIS, 100),
-        loss("a", 30),
-        skew(ClockName::Realtime, 15_000),
-        skew(ClockName::Realtime, -60_000),
-        Fault::Skew {
-            node: named("resource"),
-            clock: ClockName::Realtime,
-            by_ms: 5_000,
-        },
-        Fault::Drift {
-            node: node.clone(),
-            clock: ClockName::Realtime,
-            ppm: 50_000,
-        },
-        Fault::Kill { node: node.clone() },
-        Fault::Restart { node: node.clone() },
-        Fault::Restart {
-            node: named("resource"),
-        },
-        Fault::RestartEmpty { node },
+        of_node(FaultKind::Pause, REDIS),
+        of_node(FaultKind::Freeze, REDIS),
+        of_node(FaultKind::Freeze, "a"),
+        of_node(FaultKind::Disconnect, REDIS),
+        of_node(FaultKind::Disconnect, "a"),
+        loss(FaultKind::Drop, REDIS, 100),
+        loss(FaultKind::Loss, "a", 30),
+        skew(REDIS, 15_000),
+        skew(REDIS, -60_000),
+        skew("resource", 5_000),
+        Fault::with(FaultKind::Drift, named(REDIS), drift),
+        of_node(FaultKind::Kill, REDIS),
+        of_node(FaultKind::Restart, REDIS),
+        of_node(FaultKind::Restart, "resource"),
+        of_node(FaultKind::RestartEmpty, REDIS),
     ];
     // Last, because after everything else a link still has to lead through its proxy.
     faults.extend(link_faults());
@@ -160,9 +142,12 @@ fn link_faults() -> Vec<Fault> {
     ]
 }
 
-fn loss(node: &str, percent: u8) -> Fault {
-    let node = named(node);
-    Fault::Loss { node, percent }
+fn loss(kind: FaultKind, node: &str, percent: u8) -> Fault {
+    let parameters = FaultParameters {
+        percent: Some(percent),
+        ..FaultParameters::default()
+    };
+    Fault::with(kind, named(node), parameters)
 }
 
 pub fn links(kind: FaultKind, scope: LinkScope, effect: LinkEffect) -> Fault {

@@ -5,9 +5,7 @@ use fencepost::model::{Fault, FaultKind, Streams, ToxicEffect};
 
 #[tokio::test]
 async fn a_replica_behind_a_cut_link_becomes_the_primary() {
-    let Some(playground) = Playground::start("redis-replica", Hand::Strikes).await else {
-        return;
-    };
+    let playground = Playground::start("redis-replica", Hand::Strikes).await;
     let held = ToxicEffect::Bandwidth { rate_kb_per_s: 0 };
     let stall = links(
         FaultKind::Stall,
@@ -23,13 +21,10 @@ async fn a_replica_behind_a_cut_link_becomes_the_primary() {
 
 #[tokio::test]
 async fn a_promotion_that_was_only_asked_for_does_not_count() {
-    let Some(playground) = Playground::start("redis-replica", Hand::OnlyPretends).await else {
-        return;
-    };
+    let playground = Playground::start("redis-replica", Hand::OnlyPretends).await;
     playground.is_not_taken_in(&promote()).await;
 }
 
 fn promote() -> Fault {
-    let node = named("redis-replica");
-    Fault::Promote { node }
+    Fault::of_node(FaultKind::Promote, named("redis-replica"))
 }

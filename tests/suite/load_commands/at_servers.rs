@@ -21,7 +21,7 @@ fn latest(results: &Path, command: &str) -> PathBuf {
 
 #[test]
 fn a_load_is_measured_and_judged_and_can_be_judged_again() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let results = fresh_folder("contend");
     let steps = "--contenders 2,5 --rate 20 --duration 1s --wait spin,queue";
     let ended = contend(&results, steps).wait().expect_code(0);
@@ -53,7 +53,7 @@ fn a_load_is_measured_and_judged_and_can_be_judged_again() {
 
 #[test]
 fn a_resource_that_is_there_already_has_to_be_fresh() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let results = fresh_folder("contend-resource");
     let nobody = contend(&results, "--resource http://127.0.0.1:1").wait();
     nobody
@@ -130,7 +130,7 @@ fn a_resource_takes_as_many_open_files_as_it_may_have() {
 /// What was measured until then is kept, and so is why there is no more.
 #[test]
 fn an_interrupt_ends_a_load_and_keeps_what_it_has() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let results = fresh_folder("contend-interrupted");
     let running = contend(&results, "--contenders 3 --rate 20 --duration 60s");
     let case = latest(&results, "contend").join("redis");
@@ -149,7 +149,7 @@ fn an_interrupt_ends_a_load_and_keeps_what_it_has() {
 
 #[test]
 fn a_killed_load_takes_its_resource_along() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let results = fresh_folder("contend-killed");
     let running = contend(&results, "--contenders 3 --rate 20 --duration 60s");
     let case = latest(&results, "contend").join("redis");
@@ -180,7 +180,7 @@ fn resources_of(folder: &Path) -> Vec<String> {
 
 #[test]
 fn a_keyspace_is_as_expected_when_it_is_done_to_its_end() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let results = fresh_folder("keyspace");
     let folder = results.to_str().expect("a readable path");
     let redis = own_redis();
@@ -200,7 +200,7 @@ fn a_keyspace_is_as_expected_when_it_is_done_to_its_end() {
 /// What was measured until then is kept, and marked as what it is.
 #[test]
 fn a_server_without_memory_leaves_a_partial_result() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let results = fresh_folder("keyspace-out-of-memory");
     let folder = results.to_str().expect("a readable path");
     let redis = own_redis();

@@ -1,13 +1,14 @@
 //! A plan, a resource, and somebody who takes everything down.
 
 use crate::support::Silent;
-use fencepost::checker::judge;
 use fencepost::load::{self, LoadError, Recorder, Targets};
+use fencepost::load::{Arrivals, ContendPlan};
 use fencepost::model::{
-    ArrivalRow, Arrivals, Backend, CaseRecord, ContendPlan, ContendStep, Event, Fence, Judgement,
-    LockOptions, Span, WaitPolicy,
+    ArrivalRow, CaseRecord, ContendStep, Event, Fence, Judgement, Span, WaitPolicy,
 };
 use fencepost::resource::{Config, ResourceClient, open};
+use fencepost::services::{Backend, LockOptions};
+use fencepost_judge::checker::judge;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tempfile::TempDir;

@@ -1,8 +1,8 @@
 use super::{configure, database_size, leave_no_memory};
 use crate::redis_lock::kit::{LONG, locks_at};
 use crate::support::{Ended, Running, command, connection_to, docker_shared, own_redis, start};
-use fencepost::dlock::RedisSettings;
 use fencepost::load::generated_names;
+use fencing_lock::RedisSettings;
 use nix::sys::signal::Signal;
 use redis::{AsyncCommands, cmd};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ const CONNECTIONS: u64 = 2;
 
 #[tokio::test]
 async fn two_fills_from_one_seed_are_the_same_locks() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_redis();
     let few = FEW.to_string();
     let fill = |more: &[&str]| {
@@ -49,7 +49,7 @@ async fn two_fills_from_one_seed_are_the_same_locks() {
 
 #[tokio::test]
 async fn a_killed_fill_goes_on_where_it_was() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_redis();
     let filling = generate_many(&server.address);
     until_some(&server.address).await;
@@ -76,7 +76,7 @@ async fn a_killed_fill_goes_on_where_it_was() {
 
 #[tokio::test]
 async fn an_interrupted_fill_goes_on_and_nothing_is_made_twice() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_redis();
     let filling = generate_many(&server.address);
     until_some(&server.address).await;
@@ -91,7 +91,7 @@ async fn an_interrupted_fill_goes_on_and_nothing_is_made_twice() {
 
 #[tokio::test]
 async fn a_restart_begins_with_the_first_key() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_redis();
     let filling = generate_many(&server.address);
     until_some(&server.address).await;
@@ -109,7 +109,7 @@ async fn a_restart_begins_with_the_first_key() {
 
 #[tokio::test]
 async fn a_server_without_memory_is_told_and_the_fill_goes_on_later() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_redis();
     leave_no_memory(&server.address, 2 << 20).await;
     let keys = ["--keys", "50k", "--ttl", "10m"];
@@ -126,7 +126,7 @@ async fn a_server_without_memory_is_told_and_the_fill_goes_on_later() {
 
 #[tokio::test]
 async fn a_server_that_throws_keys_away_is_told() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_redis();
     leave_no_memory(&server.address, 2 << 20).await;
     configure(&server.address, "maxmemory-policy", "volatile-ttl").await;

@@ -1,13 +1,15 @@
-use super::{configure, database_size, leave_no_memory};
+use super::{database_size, leave_no_memory};
 use crate::redis_lock::kit::{NOBODY, SECOND};
 use crate::support::{
     Silent, connection_to, docker_shared, fresh_folder, own_etcd, own_redis, own_small_etcd,
 };
 use etcd_client::{Client, GetOptions};
+use fencepost::load::KeyspacePlan;
 use fencepost::load::{LoadError, keyspace};
-use fencepost::model::{EtcdGrowth, KeyspacePlan, KeyspaceRecord, LockServers, RedisKeyspace};
+use fencepost::model::{EtcdGrowth, KeyspaceRecord, RedisKeyspace};
 use fencepost::run::{LocalRequest, ServerAddresses, run_local};
 use fencepost::scenario::{Scenario, Settings, Surroundings};
+use fencepost::services::Backend;
 use redis::cmd;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -33,7 +35,7 @@ fn plan(keys: u64, ttl: Duration) -> KeyspacePlan {
 /// sample that `enough` says so of.
 async fn run(
     plan: &KeyspacePlan,
-    kind: LockServers,
+    backend: Backend,
     address: &str,
     enough: impl Fn(&KeyspaceRecord) -> bool + Send + Sync,
 ) -> (Result<(), LoadError>, KeyspaceRecord) {
@@ -45,23 +47,32 @@ async fn run(
         last = record.clone();
     };
     let servers = [address.to_owned()];
-    let ended = keyspace(plan, kind, &servers, 3, &Silent, &interrupt, &mut on_sample).await;
+    let ended = keyspace(
+        plan,
+        backend,
+        &servers,
+        3,
+        &Silent,
+        &interrupt,
+        &mut on_sample,
+    )
+    .await;
     (ended, last)
 }
 
 async fn on_redis(plan: &KeyspacePlan, address: &str) -> (Result<(), LoadError>, RedisKeyspace) {
-    let (ended, record) = run(plan, LockServers::OneRedis, address, |_| false).await;
+    let (ended, record) = run(plan, Backend::Redis, address, |_| false).await;
     (ended, record.redis.expect("a sample was told"))
 }
 
 async fn on_etcd(plan: &KeyspacePlan, address: &str) -> (Result<(), LoadError>, EtcdGrowth) {
-    let (ended, record) = run(plan, LockServers::Etcd, address, |_| false).await;
+    let (ended, record) = run(plan, Backend::Etcd, address, |_| false).await;
     (ended, record.etcd.expect("a sample was told"))
 }
 
 #[tokio::test]
 async fn dead_locks_are_watched_until_they_are_gone() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_redis();
     let mut redis = connection_to(&server.address).await;
     let mut other = cmd("SET");
@@ -103,10 +114,13 @@ async fn dead_locks_are_watched_until_they_are_gone() {
 
 #[tokio::test]
 async fn a_scan_reclaims_what_it_meets_and_counters_are_removed() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_redis();
-    // So that the server's own cycle leaves something to the scan.
-    configure(&server.address, "hz", "1").await;
+    // The server's own cycle leaves everything to the scan.
+    let mut debug = cmd("DEBUG");
+    debug.arg("SET-ACTIVE-EXPIRE").arg("0");
+    let mut redis = connection_to(&server.address).await;
+    debug.query_async::<()>(&mut redis).await.unwrap();
     let plan = KeyspacePlan {
         counters: Some(60 * SECOND),
         scan: true,
@@ -129,7 +143,7 @@ async fn a_scan_reclaims_what_it_meets_and_counters_are_removed() {
 
 #[tokio::test]
 async fn a_server_without_memory_cuts_it_short_and_nothing_is_left() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_redis();
     leave_no_memory(&server.address, 1 << 20).await;
     let (ended, seen) = on_redis(&plan(KEYS, 60 * SECOND), &server.address).await;
@@ -142,7 +156,7 @@ async fn a_server_without_memory_cuts_it_short_and_nothing_is_left() {
 
 #[tokio::test]
 async fn interrupted_it_removes_its_keys_and_puts_the_effort_back() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_redis();
     let plan = KeyspacePlan {
         effort: Some(10),
@@ -152,7 +166,7 @@ async fn interrupted_it_removes_its_keys_and_puts_the_effort_back() {
         let last = record.redis.as_ref().and_then(|redis| redis.samples.last());
         last.is_some_and(|sample| sample.phase == "alive")
     };
-    let (ended, _) = run(&plan, LockServers::OneRedis, &server.address, is_alive).await;
+    let (ended, _) = run(&plan, Backend::Redis, &server.address, is_alive).await;
     let text = ended.unwrap_err().to_string();
     assert!(text.contains("interrupted; 20,000 of 20,000"), "{text}");
     assert_eq!(database_size(&server.address).await, 0);
@@ -162,7 +176,7 @@ async fn interrupted_it_removes_its_keys_and_puts_the_effort_back() {
 /// What was made is removed then as well, and what was measured is kept.
 #[tokio::test]
 async fn at_its_deadline_it_is_told_to_stop_and_not_dropped() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_redis();
     let text = "name: keyspace\nabout: A hypothesis.\nkind: load\ntopology: redis\n\
                 lock: { backend: redis, ttl: 60m }\nkeyspace: { keys: 20k, effort: 10 }\n\
@@ -193,7 +207,7 @@ async fn at_its_deadline_it_is_told_to_stop_and_not_dropped() {
 
 #[tokio::test]
 async fn leases_grow_a_database_and_compaction_gives_it_back() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_etcd();
     let (ended, seen) = on_etcd(&plan(500, 2 * SECOND), &server.address).await;
     ended.unwrap();
@@ -228,7 +242,7 @@ async fn leases_grow_a_database_and_compaction_gives_it_back() {
 
 #[tokio::test]
 async fn leases_that_live_on_are_revoked() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_etcd();
     let plan = KeyspacePlan {
         watch: Some(Duration::ZERO),
@@ -242,7 +256,7 @@ async fn leases_that_live_on_are_revoked() {
 
 #[tokio::test]
 async fn a_full_etcd_cuts_it_short_and_can_be_written_to_again() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_small_etcd(256 << 10);
     let (ended, seen) = on_etcd(&plan(20_000, 600 * SECOND), &server.address).await;
     let text = ended.unwrap_err().to_string();
@@ -269,11 +283,11 @@ async fn mistakes_and_wrong_addresses_are_told() {
         effort: Some(0),
         ..plan(0, SECOND)
     };
-    let text = tell(&bad, LockServers::Etcd, NOBODY).await;
+    let text = tell(&bad, Backend::Etcd, NOBODY).await;
     for field in ["keys:", "ttl:", "effort:"] {
         assert!(text.contains(field), "{field} {text}");
     }
-    for kind in [LockServers::OneRedis, LockServers::Etcd] {
+    for kind in [Backend::Redis, Backend::Etcd] {
         let text = tell(&plan(10, 2 * SECOND), kind, NOBODY).await;
         assert!(
             text.contains(NOBODY) && text.contains("does not answer"),

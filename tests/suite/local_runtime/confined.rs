@@ -38,9 +38,7 @@ fn listening(processes: &[u32]) -> Vec<String> {
 
 #[test]
 fn no_other_machine_reaches_a_server_that_is_not_told_where_to_listen() {
-    let Some(tried) = Tried::new("unbound", BODY) else {
-        return;
-    };
+    let tried = Tried::new("unbound", BODY);
     tried
         .home
         .replace("compose/redis.yml", "--bind, \"0.0.0.0\", ", "");
@@ -59,9 +57,7 @@ fn no_other_machine_reaches_a_server_that_is_not_told_where_to_listen() {
 /// A server in another group is somebody else, whoever has started it.
 #[test]
 fn a_server_is_ready_when_the_listener_at_its_port_is_its_own() {
-    let Some(tried) = Tried::new("impostor", BODY) else {
-        return;
-    };
+    let tried = Tried::new("impostor", BODY);
     let server = tried.local.redis_server().display();
     let text =
         format!("case $1 in --version) exec {server} $1;; esac\nsetsid {server} \"$@\" | cat\n");
@@ -79,9 +75,7 @@ fn a_server_is_ready_when_the_listener_at_its_port_is_its_own() {
 #[test]
 fn what_leads_out_of_a_node_s_folder_is_said_before_anything_starts() {
     for (name, word) in [("up", "/../../../victim"), ("beside", "../../victim")] {
-        let Some(tried) = Tried::new(&format!("out-{name}"), BODY) else {
-            return;
-        };
+        let tried = Tried::new(&format!("out-{name}"), BODY);
         let more = format!("--dir, \"{word}\", --bind");
         tried.home.replace("compose/redis.yml", "--bind", &more);
         let says = format!("cannot be done here: redis: `{word}` leads out of its own folder");

@@ -15,7 +15,7 @@ fn paused(local: &Local, name: &str) -> (Running, PathBuf) {
 
 #[test]
 fn a_run_that_is_killed_takes_its_processes_along() {
-    let Some(local) = local() else { return };
+    let local = local();
     let (run, case) = paused(&local, "local-killed");
     // Redis, resource, two workers and their proxies.
     assert_eq!(local.processes().len(), 6);
@@ -38,7 +38,7 @@ fn a_run_that_is_killed_takes_its_processes_along() {
 
 #[test]
 fn ctrl_c_heals_and_leaves_nothing() {
-    let Some(local) = local() else { return };
+    let local = local();
     let (run, case) = paused(&local, "local-ctrl-c");
     run.signal(Signal::SIGINT);
     run.wait().expect_code(130);
@@ -51,7 +51,7 @@ fn ctrl_c_heals_and_leaves_nothing() {
 #[test]
 fn ctrl_c_at_the_terminal_reaches_nobody_but_the_harness() {
     use std::os::unix::process::CommandExt;
-    let Some(local) = local() else { return };
+    let local = local();
     let results = fresh_folder("local-group");
     let folder = results.to_str().expect("a plain path");
     let run = ["run", SCENARIO, "--case", "fenced", "--runtime", "local"];
@@ -71,7 +71,7 @@ fn ctrl_c_at_the_terminal_reaches_nobody_but_the_harness() {
 
 #[test]
 fn what_is_kept_stays_until_clean_and_no_process_does() {
-    let Some(local) = local() else { return };
+    let local = local();
     let results = fresh_folder("local-kept");
     let folder = results.to_str().expect("a plain path");
     let run = ["run", SCENARIO, "--case", "fenced", "--runtime", "local"];
@@ -94,7 +94,7 @@ fn wrapped(local: &Local) -> PathBuf {
 
 #[test]
 fn what_a_script_has_started_does_not_outlive_the_next_sweep() {
-    let Some(local) = local() else { return };
+    let local = local();
     let results = fresh_folder("local-wrapped-killed");
     let folder = results.to_str().expect("a plain path");
     let run = ["run", SCENARIO, "--case", "fenced", "--runtime", "local"];
@@ -127,9 +127,7 @@ timeline:
 cases:
   fenced: { fence: on, expect: { violations: 0 } }
 ";
-    let Some(tried) = Tried::new("wrapped-pause", body) else {
-        return;
-    };
+    let tried = Tried::new("wrapped-pause", body);
     let mut run = tried.command();
     run.env("FENCEPOST_REDIS_SERVER", wrapped(&tried.local));
     let run = start(run);
@@ -163,9 +161,7 @@ timeline:
 cases:
   fenced: { fence: on, expect: { violations: 0 } }
 ";
-    let Some(tried) = Tried::new("wrapped-skew", body) else {
-        return;
-    };
+    let tried = Tried::new("wrapped-skew", body);
     let mut run = tried.command();
     run.env("FENCEPOST_REDIS_SERVER", wrapped(&tried.local));
     let ended = start(run).wait().expect_code(2);

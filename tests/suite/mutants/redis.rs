@@ -1,14 +1,15 @@
 use crate::redis_lock::kit::*;
 use crate::support::{docker_shared, redis_address};
-use fencepost::dlock::{LockClient, LostReason, Mutant, RedisSettings, RenewError};
-use fencepost::model::{FenceFloor, ReleaseOutcome, WaitPolicy};
+use fencepost::model::{FenceFloor, WaitPolicy};
+use fencing_lock::ReleaseOutcome;
+use fencing_lock::{LockClient, LostReason, Mutant, RedisSettings, RenewError};
 use redis::AsyncCommands;
 
 const WITHOUT_LINE: [WaitPolicy; 2] = [WaitPolicy::Spin, WaitPolicy::Notify];
 
 #[tokio::test]
 async fn a_token_taken_before_the_grant_comes_after_a_younger_one() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     for wait in WITHOUT_LINE {
         assert_eq!(tokens_of_grants(wait, None).await, [1, 2, 3]);
         let mutant = Some(Mutant::TokenBeforeGrant);
@@ -34,7 +35,7 @@ async fn tokens_of_grants(wait: WaitPolicy, mutant: Option<Mutant>) -> Vec<u64> 
 
 #[tokio::test]
 async fn a_release_without_compare_frees_the_lock_of_another() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     for wait in WITHOUT_LINE {
         assert!(a_late_release_leaves_the_next_holder(wait, None).await);
         let mutant = Some(Mutant::ReleaseWithoutCompare);
@@ -53,7 +54,7 @@ async fn a_late_release_leaves_the_next_holder(wait: WaitPolicy, mutant: Option<
 
 #[tokio::test]
 async fn a_renewal_that_re_creates_brings_a_superseded_holder_back() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     for wait in WaitPolicy::ALL {
         for mutant in [None, Some(Mutant::RenewRecreates)] {
             let (locks, key) = (client(wait, mutant), unique_key());
@@ -80,7 +81,7 @@ async fn a_renewal_that_re_creates_brings_a_superseded_holder_back() {
 
 #[tokio::test]
 async fn a_renewal_that_re_creates_takes_the_lock_from_nobody() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let locks = client(WaitPolicy::Spin, Some(Mutant::RenewRecreates));
     let key = unique_key();
     let first = locks.acquire(&key, soon()).await.unwrap();
@@ -92,7 +93,7 @@ async fn a_renewal_that_re_creates_takes_the_lock_from_nobody() {
 
 #[tokio::test]
 async fn a_lock_that_grants_everybody_has_two_holders() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     for wait in WaitPolicy::ALL {
         for mutant in [None, Some(Mutant::GrantEverybody)] {
             let key = unique_key();
@@ -111,7 +112,7 @@ async fn a_lock_that_grants_everybody_has_two_holders() {
 
 #[tokio::test]
 async fn one_who_enters_without_the_lock_is_not_its_holder_at_the_server() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     for wait in WITHOUT_LINE {
         for mutant in [None, Some(Mutant::EnterWithoutLock)] {
             let key = unique_key();
@@ -127,7 +128,7 @@ async fn one_who_enters_without_the_lock_is_not_its_holder_at_the_server() {
 
 #[tokio::test]
 async fn a_lock_that_never_expires_has_no_end_at_the_server() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let mut redis = redis_connection().await;
     for wait in WaitPolicy::ALL {
         for mutant in [None, Some(Mutant::NeverExpire)] {
@@ -150,7 +151,7 @@ const NO_END: i64 = -1;
 
 #[tokio::test]
 async fn a_lock_that_is_handed_on_without_an_end_never_expires() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let mut redis = redis_connection().await;
     for mutant in [None, Some(Mutant::NeverExpire)] {
         let key = unique_key();
@@ -171,7 +172,7 @@ async fn a_lock_that_is_handed_on_without_an_end_never_expires() {
 
 #[tokio::test]
 async fn tokens_that_run_backwards_get_lower_with_every_grant() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     for wait in WaitPolicy::ALL {
         for fence_floor in [FenceFloor::None, FenceFloor::ServerClock] {
             for mutant in [None, Some(Mutant::TokensBackwards)] {

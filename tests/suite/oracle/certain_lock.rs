@@ -5,8 +5,9 @@
 
 use super::said::{Said, SaidHold};
 use super::settings::{MS, SECOND};
+use fencepost::model::ReleaseOutcome;
 use fencepost::model::ViolationKind::{self, *};
-use fencepost::model::{CaseRecord, LockEventKind, ReleaseOutcome};
+use fencepost::model::{CaseRecord, LockEventKind};
 
 /// What the lock of one service broke.
 pub fn broken(record: &CaseRecord, said: &Said, service: &str) -> Vec<ViolationKind> {

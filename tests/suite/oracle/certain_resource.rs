@@ -20,7 +20,10 @@ pub fn broken(record: &CaseRecord, log: &[LogRow]) -> Vec<ViolationKind> {
         let highest = accepted.iter().max_by_key(|other| pair(other)).copied();
         match row.outcome {
             RowOutcome::Rejected => {
-                let reason = highest.is_some_and(|highest| pair(highest) >= pair(row));
+                let reason = highest.is_some_and(|highest| {
+                    let strangers = highest.token == row.token && highest.owner != row.owner;
+                    strangers || pair(highest) >= pair(row)
+                });
                 note(RefusedWithoutReason, !(fence && reason));
                 note(UntrueRefusal, row.seen != highest.and_then(|row| row.token));
             }

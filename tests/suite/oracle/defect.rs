@@ -222,16 +222,10 @@ impl Defect {
                 settings.work_ns = ttl_ns * 2;
             }
             Defect::NeverExpires => {
-                settings.quiet();
+                settings.quiet_and_busy();
                 settings.trouble = Trouble::KillOfHolder;
-                settings.rest_ns = ttl_ns / 8;
-                settings.work_ns = ttl_ns / 2;
             }
-            Defect::NeverWoken => {
-                settings.quiet();
-                settings.rest_ns = ttl_ns / 8;
-                settings.work_ns = ttl_ns / 2;
-            }
+            Defect::NeverWoken => settings.quiet_and_busy(),
             Defect::QueueOutOfOrder => {
                 settings.quiet();
                 settings.queue = true;
@@ -275,6 +269,13 @@ impl Defect {
 }
 
 impl Settings {
+    /// Somebody always wants what another holds.
+    fn quiet_and_busy(&mut self) {
+        self.quiet();
+        self.rest_ns = self.ttl_ns / 8;
+        self.work_ns = self.ttl_ns / 2;
+    }
+
     /// Nothing but the defect happens.
     fn quiet(&mut self) {
         self.trouble = Trouble::None;

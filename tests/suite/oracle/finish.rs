@@ -5,7 +5,7 @@ use super::resource::Cell;
 use super::settings::{MS, SECOND};
 use super::trouble::Trouble;
 use super::world::{KEYS, Played, World};
-use fencepost::model::{Fence, Log, RowValue, WorkerPlan};
+use fencepost::model::{ClockName, Fence, Log, RowValue, ServicePlan, WorkerPlan};
 use std::collections::BTreeMap;
 
 impl World {
@@ -59,13 +59,14 @@ impl World {
         });
         for worker in &self.workers {
             self.record.workers.push(worker.name.to_owned());
+            let service = self.servers[worker.service].name;
             plan.workers.insert(
                 worker.name.to_owned(),
                 WorkerPlan {
-                    service: self.servers[worker.service].name.to_owned(),
+                    service: service.to_owned(),
+                    service_plan: service_plan(service),
                     ttl_ns: settings.ttl_ns,
                     in_order: settings.queue,
-                    in_session: false,
                     is_ours: settings.ours,
                 },
             );
@@ -104,5 +105,17 @@ impl World {
             return format!("{body} or so");
         }
         earlier[self.random.usize(..earlier.len())].clone()
+    }
+}
+
+fn service_plan(service: &str) -> ServicePlan {
+    match service {
+        "etcd" => ServicePlan {
+            renews_silently: true,
+            keeps_grants: true,
+            leases_by: ClockName::Monotonic,
+            ..ServicePlan::ONE_SERVER
+        },
+        _ => ServicePlan::ONE_SERVER,
     }
 }

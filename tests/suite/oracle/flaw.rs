@@ -87,31 +87,14 @@ impl Flaw {
             }
             Flaw::FaultRowTwice => twice(&mut record.faults, &mut random),
             Flaw::LockRowTwice => twice(&mut record.locks, &mut random),
-            Flaw::HistoryTail => {
-                let left = record.history.len() - random.usize(1..10);
-                record.history.truncate(left);
-                if somebody_is_not_done(record) {
-                    Spoiled::Surely
-                } else {
-                    Spoiled::Perhaps
-                }
-            }
+            Flaw::HistoryTail => history_tail(record, &mut random),
             Flaw::LogTail => {
                 let mut rows = rows(record);
                 let spoiled = cut_tail(&mut rows, &mut random);
                 record.log = Log::from_rows(rows);
                 spoiled
             }
-            Flaw::FaultsTail => {
-                let seen = proven(record);
-                if cut_tail(&mut record.faults, &mut random) == Spoiled::Not {
-                    Spoiled::Not
-                } else if proven(record) < seen {
-                    Spoiled::Surely
-                } else {
-                    Spoiled::Perhaps
-                }
-            }
+            Flaw::FaultsTail => faults_tail(record, &mut random),
             Flaw::LocksTail => {
                 let spoiled = cut_tail(&mut record.locks, &mut random);
                 if spoiled == Spoiled::Surely {
@@ -156,6 +139,27 @@ impl Flaw {
                 Spoiled::Perhaps
             }
         }
+    }
+}
+
+fn history_tail(record: &mut CaseRecord, random: &mut Rng) -> Spoiled {
+    let left = record.history.len() - random.usize(1..10);
+    record.history.truncate(left);
+    if somebody_is_not_done(record) {
+        Spoiled::Surely
+    } else {
+        Spoiled::Perhaps
+    }
+}
+
+fn faults_tail(record: &mut CaseRecord, random: &mut Rng) -> Spoiled {
+    let seen = proven(record);
+    if cut_tail(&mut record.faults, random) == Spoiled::Not {
+        Spoiled::Not
+    } else if proven(record) < seen {
+        Spoiled::Surely
+    } else {
+        Spoiled::Perhaps
     }
 }
 

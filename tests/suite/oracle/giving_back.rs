@@ -4,7 +4,8 @@ use super::defect::Defect;
 use super::lock_server::{LockAnswer, LockRequest};
 use super::truth::{Arrival, End};
 use super::world::World;
-use fencepost::model::{LockEventKind, ReleaseOutcome};
+use fencepost::model::LockEventKind;
+use fencepost::model::ReleaseOutcome;
 
 impl World {
     pub fn serve_renewal(&mut self, service: usize, request: &LockRequest) -> Option<LockAnswer> {

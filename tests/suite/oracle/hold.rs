@@ -6,7 +6,8 @@ use super::resource::ResourceRequest;
 use super::settings::{MS, US};
 use super::worker::{Phase, Timer};
 use super::world::{Action, World};
-use fencepost::model::{EventKind, FencingToken, Gate, ReleaseOutcome, Step};
+use fencepost::model::ReleaseOutcome;
+use fencepost::model::{EventKind, FencingToken, Gate, Step};
 
 pub struct Hold {
     pub owner: String,

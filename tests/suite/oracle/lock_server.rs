@@ -4,7 +4,8 @@ use super::defect::Defect;
 use super::settings::Settings;
 use super::truth::{Arrival, End, Grant};
 use super::world::{Action, World};
-use fencepost::model::{LockEventKind, ReleaseOutcome};
+use fencepost::model::LockEventKind;
+use fencepost::model::ReleaseOutcome;
 use std::collections::BTreeSet;
 
 /// From token to token: a token between two others was never granted before.
@@ -241,7 +242,7 @@ impl World {
         });
     }
 
-    fn grant(&mut self, service: usize, key: usize, worker: usize, owner: &str) -> u64 {
+    pub fn grant(&mut self, service: usize, key: usize, worker: usize, owner: &str) -> u64 {
         let token = self.next_token(service, key, owner);
         let waiters = &mut self.servers[service].keys[key].waiters;
         waiters.retain(|(_, waiting)| waiting != owner);
@@ -352,54 +353,5 @@ impl World {
             self.truth.end(&holder.owner, self.now, end);
             server.past.insert(holder.owner);
         }
-    }
-
-    /// The key is free: in a queue the next one has it, else somebody is woken.
-    pub fn pass_on(&mut self, service: usize, key: usize) {
-        let waiters = self.servers[service].keys[key].waiters.len();
-        if waiters == 0 {
-            return;
-        }
-        if self.strikes(Defect::NeverWoken) {
-            self.servers[service].keys[key].forgotten = true;
-            let defect = Defect::NeverWoken;
-            self.truth.plant(defect, self.now, "", "", 0);
-            self.truth.stuck_from_ns.get_or_insert(self.now);
-            return;
-        }
-        if !self.settings.queue {
-            let all = self.random.bool();
-            let first = self.random.usize(..waiters);
-            for (index, (worker, _)) in self.take_waiters(service, key).into_iter().enumerate() {
-                if all || index == first {
-                    self.send_answer(worker, LockAnswer::Wake);
-                }
-            }
-            return;
-        }
-        let mut next = 0;
-        if waiters > 1 && self.strikes(Defect::QueueOutOfOrder) {
-            next = self.random.usize(1..waiters);
-            let waiters = &self.servers[service].keys[key].waiters;
-            let (first, passed) = (waiters[next].1.clone(), waiters[0].1.clone());
-            let defect = Defect::QueueOutOfOrder;
-            self.truth.plant(defect, self.now, &first, &passed, 0);
-        }
-        let (worker, owner) = self.servers[service].keys[key].waiters.remove(next);
-        let token = self.grant(service, key, worker, &owner);
-        let granted_ns = self.now;
-        self.send_answer(
-            worker,
-            LockAnswer::HandedOver {
-                owner,
-                token,
-                granted_ns,
-            },
-        );
-    }
-
-    /// Those who are not woken ask again by themselves, after a while.
-    fn take_waiters(&mut self, service: usize, key: usize) -> Vec<(usize, String)> {
-        std::mem::take(&mut self.servers[service].keys[key].waiters)
     }
 }

@@ -125,8 +125,13 @@ impl World {
     fn serve_write(&mut self, write: Write) -> ResourceAnswer {
         let highest = self.resource.cells[write.key].highest.clone();
         let pair = (write.token.unwrap_or(0), write.seq);
+        // Only its owner can go on counting with a token.
+        let is_stale = |highest: &Highest| {
+            let strangers = pair.0 == highest.pair.0 && write.owner != highest.owner;
+            strangers || pair <= highest.pair
+        };
         let outcome = match &highest {
-            Some(highest) if self.settings.fence && pair <= highest.pair => {
+            Some(highest) if self.settings.fence && is_stale(highest) => {
                 let same = (&highest.owner, &highest.body) == (&write.owner, &write.body);
                 if pair == highest.pair && same {
                     RowOutcome::Duplicate

@@ -1,7 +1,8 @@
 //! Holds and wishes as the workers said them, read slowly from the record alone.
 
 use super::settings::MS;
-use fencepost::model::{CaseRecord, Event, EventKind, Gate, ReleaseOutcome};
+use fencepost::model::ReleaseOutcome;
+use fencepost::model::{CaseRecord, Event, EventKind, Gate};
 
 pub struct Said<'a> {
     pub holds: Vec<SaidHold<'a>>,

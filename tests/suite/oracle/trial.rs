@@ -4,10 +4,10 @@ use super::defect::Defect;
 use super::flaw::{Flaw, Spoiled};
 use super::world::{Played, play};
 use super::{certain_lock, certain_resource, plain_rules, print, said};
-use fencepost::checker::judge;
 use fencepost::model::{
     CaseRecord, DoubtReason, Judgement, LogRow, Party, Violation, ViolationKind,
 };
+use fencepost_judge::checker::judge;
 use std::collections::BTreeSet;
 
 pub struct Trial {

@@ -152,7 +152,11 @@ impl World {
 
     fn row(&mut self, id: u32, fault: FaultKind, target: &str, stage: FaultStage, at_ns: u64) {
         let row = FaultRow::new(at_ns, id, fault, target, stage);
-        self.record.faults.push(row);
+        // As it is read from a file: with the links that its target names.
+        let row = serde_json::to_value(row).and_then(serde_json::from_value);
+        self.record
+            .faults
+            .push(row.expect("a row is read as it is written"));
     }
 
     /// Asked for a moment ago, and seen a moment later; says when it is seen.

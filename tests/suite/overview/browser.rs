@@ -8,7 +8,7 @@ use serde_json::json;
 
 #[tokio::test]
 async fn the_overview_holds_in_a_real_browser() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let results = Results::new();
     let real = json(&recorded_run().join("result.json"));
     let nights = [of("good"), of("mutant"), real];

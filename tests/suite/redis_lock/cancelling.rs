@@ -11,7 +11,7 @@ const AT_ONCE: usize = 50;
 
 #[tokio::test]
 async fn a_thousand_cancelled_waits_and_dropped_leases_leave_no_key() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let cancellations = times(1_000, 10_000);
     for wait in WaitPolicy::ALL {
         cancel(wait, cancellations).await;

@@ -1,8 +1,8 @@
 //! What the tests of the Redis lock share.
 
 use crate::support::{connection_to, redis_address};
-use fencepost::dlock::{LockClient, LockMetrics, LockSettings, RedisBackend, RedisSettings};
 use fencepost::model::WaitPolicy;
+use fencing_lock::{LockClient, LockMetrics, LockSettings, RedisBackend, RedisSettings};
 use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
 use std::sync::Arc;
@@ -75,13 +75,13 @@ pub async fn until_in_line(redis: &mut MultiplexedConnection, key: &str, waiting
     timeout(5 * SECOND, in_line).await.expect("a line forms");
 }
 
-/// Returns when nothing about the key is left on the server but its counter.
-/// Fails where something stays: no TTL here is short enough to remove it.
+/// Returns when nothing about the key is left on the server but its counter, and the marks of
+/// tries that were given up. Fails where something stays: no TTL here is short enough to remove it.
 pub async fn until_nothing_left(redis: &mut MultiplexedConnection, key: &str) {
     let mut left: Vec<String> = Vec::new();
     for _ in 0..500 {
         left = redis.keys(format!("*{key}*")).await.unwrap();
-        left.retain(|name| !name.starts_with("fence:"));
+        left.retain(|name| !name.starts_with("fence:") && !name.starts_with("gone:"));
         if left.is_empty() {
             return;
         }

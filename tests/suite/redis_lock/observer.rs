@@ -2,10 +2,11 @@
 
 use super::kit::*;
 use crate::support::{docker_shared, redis_address};
-use fencepost::dlock::{LockProblem, observe_redis};
-use fencepost::model::{
-    FencingToken, KeyTemplate, LockEvent, LockEventKind, ReleaseOutcome, WaitPolicy,
-};
+use fencepost::model::{FencingToken, LockEvent, LockEventKind, WaitPolicy};
+use fencepost::services::KeyTemplate;
+use fencepost::services::{Backend, Watch};
+use fencing_lock::LockProblem;
+use fencing_lock::ReleaseOutcome;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::{JoinHandle, JoinSet};
@@ -14,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 #[tokio::test]
 async fn an_observer_sees_what_the_server_held() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let observer = Observer::start().await;
     let key = unique_key();
     let (locks, _) = locks(SECOND);
@@ -60,7 +61,7 @@ async fn an_observer_sees_what_the_server_held() {
 
 #[tokio::test]
 async fn an_observer_sees_hand_overs() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     for wait in [WaitPolicy::Notify, WaitPolicy::Queue] {
         let observer = Observer::start().await;
         let key = unique_key();
@@ -94,7 +95,7 @@ async fn an_observer_sees_hand_overs() {
 
 #[tokio::test]
 async fn tokens_that_an_observer_tells_are_right_at_full_speed() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let observer = Observer::start().await;
     let key = unique_key();
     let (locks, _) = locks(LONG);
@@ -116,7 +117,7 @@ async fn tokens_that_an_observer_tells_are_right_at_full_speed() {
 
 #[tokio::test]
 async fn an_observer_sees_the_strings_of_another_library() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let observer = Observer::of(Some("my[locks]:{key}:lock")).await;
     let (key, mut redis) = (unique_key(), redis_connection().await);
     let lock = format!("my[locks]:{key}:lock");
@@ -164,7 +165,7 @@ async fn an_observer_sees_the_strings_of_another_library() {
 /// As Redisson does it: a field for the holder, with the number of its holds.
 #[tokio::test]
 async fn an_observer_sees_the_hashes_of_another_library() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let observer = Observer::of(Some("hash-lock-{key}")).await;
     let (key, mut redis) = (unique_key(), redis_connection().await);
     let lock = format!("hash-lock-{key}");
@@ -206,11 +207,21 @@ fn assert_not_wrong(row: &LockEvent, owner: &str, token: FencingToken) {
 
 #[tokio::test]
 async fn an_observer_without_a_server_says_so() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let (tx, _rx) = mpsc::channel(1);
     let (ready_tx, ready_rx) = oneshot::channel();
     let stop = CancellationToken::new();
-    let error = observe_redis(NOBODY, "redis-1", None, tx, ready_tx, stop)
+    let error = Backend::Redis
+        .servers()
+        .program
+        .observe(Watch {
+            address: NOBODY,
+            node: "redis-1",
+            keys: None,
+            events: tx,
+            ready: ready_tx,
+            stop,
+        })
         .await
         .unwrap_err();
     assert!(matches!(error.problem, LockProblem::Unreachable(_)));
@@ -238,7 +249,14 @@ impl Observer {
         let observing = tokio::spawn(async move {
             let address = redis_address();
             let keys = keys.as_ref();
-            let observing = observe_redis(&address, "redis-1", keys, tx, ready_tx, asked_to_stop);
+            let observing = Backend::Redis.servers().program.observe(Watch {
+                address: &address,
+                node: "redis-1",
+                keys,
+                events: tx,
+                ready: ready_tx,
+                stop: asked_to_stop,
+            });
             let collecting = async {
                 while let Some(row) = rx.recv().await {
                     telling.send_modify(|rows: &mut Vec<LockEvent>| rows.push(row));

@@ -4,8 +4,8 @@ use super::kit::*;
 use crate::support::{
     connection_to, docker_shared, own_durable_redis, own_redis, tokens_only_grow,
 };
-use fencepost::dlock::{LockClient, RedisSettings};
 use fencepost::model::{FenceFloor, FencingToken, WaitPolicy};
+use fencing_lock::{LockClient, RedisSettings};
 use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 #[tokio::test]
 async fn a_server_that_forgets_everything_sets_tokens_back_unless_there_is_a_floor() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_redis();
     let mut redis = connection_to(&server.address).await;
     for wait in WaitPolicy::ALL {
@@ -44,7 +44,7 @@ async fn a_server_that_forgets_everything_sets_tokens_back_unless_there_is_a_flo
 
 #[tokio::test(flavor = "multi_thread")]
 async fn thousands_of_tokens_only_grow_while_a_server_with_an_append_only_file_is_restarted() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = Arc::new(own_durable_redis());
     let clients =
         WaitPolicy::ALL.map(|wait| locks_at(&server.address, waiting_by(wait), 2 * SECOND).0);
@@ -61,7 +61,7 @@ async fn thousands_of_tokens_only_grow_while_a_server_with_an_append_only_file_i
 
 #[tokio::test]
 async fn only_a_counter_with_a_floor_expires_and_not_before_the_clock_is_above_it() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     let server = own_redis();
     let mut redis = connection_to(&server.address).await;
     let with = |fence_floor| {

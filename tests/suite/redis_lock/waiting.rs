@@ -1,9 +1,10 @@
 //! Waiting for a lock that is held, in each of the three ways.
 
 use super::kit::*;
-use crate::support::{contenders_exclude_each_other, docker_alone, docker_shared, redis_address};
-use fencepost::dlock::LockProblem;
-use fencepost::model::{FencingToken, ReleaseOutcome, WaitPolicy};
+use crate::support::{contenders_exclude_each_other, docker_shared, redis_address};
+use fencepost::model::{FencingToken, WaitPolicy};
+use fencing_lock::LockProblem;
+use fencing_lock::ReleaseOutcome;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
@@ -11,7 +12,7 @@ use tokio::time::Instant;
 
 #[tokio::test]
 async fn contenders_exclude_each_other_and_all_get_through() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     for wait in WaitPolicy::ALL {
         let key = unique_key();
         let client = |_| locks_at(&redis_address(), waiting_by(wait), LONG).0;
@@ -22,7 +23,7 @@ async fn contenders_exclude_each_other_and_all_get_through() {
 
 #[tokio::test]
 async fn five_thousand_grants_have_growing_tokens() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     const KEYS: usize = 25;
     const CONTENDERS: usize = 2;
     const GRANTS: usize = 5_000;
@@ -56,7 +57,7 @@ async fn five_thousand_grants_have_growing_tokens() {
 
 #[tokio::test]
 async fn a_busy_lock_is_not_granted_and_a_wait_ends_at_its_deadline() {
-    let Some(_turn) = docker_shared() else { return };
+    let _turn = docker_shared();
     for wait in WaitPolicy::ALL {
         let (locks, metrics) = locks_at(&redis_address(), waiting_by(wait), LONG);
         let key = unique_key();
@@ -79,8 +80,7 @@ async fn a_busy_lock_is_not_granted_and_a_wait_ends_at_its_deadline() {
 
 #[tokio::test]
 async fn a_hold_that_runs_out_goes_to_the_one_who_waits() {
-    // Alone, because it looks at milliseconds.
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     for wait in WaitPolicy::ALL {
         let key = unique_key();
         // Nobody renews or releases this one: its holder is dead.
@@ -93,7 +93,8 @@ async fn a_hold_that_runs_out_goes_to_the_one_who_waits() {
         let (locks, _) = locks_at(&redis_address(), waiting_by(wait), LONG);
         let lease = locks.acquire(&key, soon()).await.unwrap();
         let late = held_from.elapsed().saturating_sub(ttl);
-        assert!(late < Duration::from_millis(150), "{wait}: {late:?}");
+        // Whoever missed the end would wait for a TTL of its own.
+        assert!(late < LONG / 4, "{wait}: {late:?}");
         lease.release().await;
     }
 }

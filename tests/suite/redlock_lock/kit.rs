@@ -1,7 +1,7 @@
 //! What the tests of the Redlock lock share.
 
 use crate::support::{connection_to, redlock_servers};
-use fencepost::dlock::{
+use fencing_lock::{
     LockClient, LockMetrics, LockSettings, RedlockBackend, RedlockSettings, TokenScheme,
 };
 use redis::aio::MultiplexedConnection;

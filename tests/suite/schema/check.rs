@@ -42,14 +42,17 @@ impl Check<'_> {
         let alternatives = || rule.as_array().expect("a list of schemas").iter();
         let fitting = || alternatives().filter(|one| self.fits(one, value)).count();
         let fine = match keyword {
-            "$schema" | "$id" | "title" | "description" | "$defs" => true,
+            "$schema" | "$id" | "title" | "description" | "$defs" | "format" | "default" => true,
             "$ref" => {
                 let pointer = rule.as_str().and_then(|path| path.strip_prefix('#'));
                 let target = self.root.pointer(pointer.expect("a local reference"));
                 self.value(target.expect("it leads somewhere"), value, at, found);
                 true
             }
-            "type" => has_type(rule.as_str().expect("one type"), value),
+            "type" => match rule {
+                Value::Array(types) => types.iter().any(|one| has_type(one, value)),
+                one => has_type(one, value),
+            },
             "enum" => rule.as_array().expect("a list").contains(value),
             "const" => rule == value,
             "anyOf" => fitting() > 0,
@@ -121,14 +124,15 @@ impl Check<'_> {
     }
 }
 
-fn has_type(name: &str, value: &Value) -> bool {
-    match name {
+fn has_type(name: &Value, value: &Value) -> bool {
+    match name.as_str().expect("a type") {
         "object" => value.is_object(),
         "array" => value.is_array(),
         "string" => value.is_string(),
         "number" => value.is_number(),
         "integer" => value.is_i64() || value.is_u64(),
         "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
         other => panic!("this test does not know the type {other}"),
     }
 }

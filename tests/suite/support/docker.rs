@@ -16,7 +16,7 @@ pub fn docker(arguments: &[&str]) -> Output {
         .expect("the docker command line is here")
 }
 
-/// What a command printed; it has to succeed.
+/// Returns the output of a command, which must succeed.
 #[track_caller]
 pub fn docker_ok(arguments: &[&str]) -> String {
     let output = docker(arguments);
@@ -25,7 +25,7 @@ pub fn docker_ok(arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// The containers and networks whose owner is the process with this id.
+/// Returns the containers and networks whose owner is the process with this id.
 pub fn owned_by(pid: u32) -> Vec<String> {
     let label = "label=fencepost.owner";
     let containers = r#"{{.Names}} {{.Label "fencepost.owner"}}"#;
@@ -42,7 +42,7 @@ pub fn owned_by(pid: u32) -> Vec<String> {
         .collect()
 }
 
-/// A network that the engine has miscounted, so that nobody can remove it.
+/// Returns whether the engine has miscounted a network, so that nobody can remove it.
 fn is_stuck(name: &str) -> bool {
     let inspected = docker(&[
         "network",
@@ -56,12 +56,12 @@ fn is_stuck(name: &str) -> bool {
         && String::from_utf8_lossy(&removed().stderr).contains("has active endpoints")
 }
 
-/// Whose process a `fencepost.owner` label names.
+/// Returns the process that a `fencepost.owner` label names.
 pub fn owner_pid(label: &str) -> Option<u32> {
     label.split('/').nth(3)?.parse().ok()
 }
 
-/// The engine's own account of what happens, from now on.
+/// The engine's own report of what happens, from now on.
 pub struct Events {
     child: Child,
     lines: Receiver<Value>,
@@ -80,7 +80,7 @@ impl Events {
             .expect("the docker command line is here");
         let stdout = BufReader::new(child.stdout.take().expect("piped"));
         let (send, lines) = channel();
-        // Ends with the child's output.
+        // The thread ends with the child's output.
         std::thread::spawn(move || {
             for line in stdout.lines().map_while(Result::ok) {
                 let event = serde_json::from_str(&line).expect("an event is JSON");

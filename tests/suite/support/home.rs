@@ -29,7 +29,7 @@ impl Home {
         fs::write(self.file(name), content).expect("a temporary file");
     }
 
-    /// `FILE:LINE:COLUMN` of the first place where a text stands.
+    /// Returns `FILE:LINE:COLUMN` of the first occurrence of a text.
     #[track_caller]
     pub fn place(&self, name: &str, wanted: &str) -> String {
         let text = fs::read_to_string(self.file(name)).expect("a file of the project");
@@ -40,7 +40,7 @@ impl Home {
         found.unwrap_or_else(|| panic!("{name} has no {wanted:?}"))
     }
 
-    /// Puts another text in the place of one that must be there.
+    /// Replaces a text, which must be there.
     #[track_caller]
     pub fn replace(&self, name: &str, old: &str, new: &str) {
         let text = fs::read_to_string(self.file(name)).expect("a file of the project");

@@ -1,9 +1,10 @@
-//! Runs without containers: the lock servers of this machine, or those of the
-//! images, copied out of them.
+//! Runs without containers: with the lock servers of this machine, or with those copied out of
+//! the images.
 
-use super::command::{Running, command, start};
+use super::command::{Ended, Running, command, start};
 use super::docker::docker;
-use super::turn::{Quiet, images, machine_alone, needs_docker, skip};
+use super::session;
+use super::turn::{Turn, images, machine_alone, machine_shared, needs_docker};
 use fencepost::cluster::local::programs::Program;
 use std::ffi::OsStr;
 use std::fs;
@@ -12,14 +13,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
+use std::time::Duration;
 use tempfile::TempDir;
 
-/// Everything that the program keeps about local runs is in a folder of the
-/// test's own.
+const COPY_DEADLINE: Duration = Duration::from_secs(120);
+
+/// Local runs of a test. Everything that the program keeps about them is in a temporary folder.
 pub struct Local {
     state: TempDir,
     servers: Servers,
-    _turn: Quiet,
+    _turn: Turn,
 }
 
 #[derive(Clone)]
@@ -28,28 +31,30 @@ struct Servers {
     etcd: PathBuf,
 }
 
-/// None, and a line that says so, where there are no lock servers; in CI that is
-/// a failure.
-pub fn local() -> Option<Local> {
-    static SERVERS: OnceLock<Option<Servers>> = OnceLock::new();
-    let turn = machine_alone();
-    let servers = SERVERS.get_or_init(|| {
-        let found = Servers::on_path();
-        found.or_else(|| needs_docker().then(Servers::from_images))
-    });
-    let Some(servers) = servers.clone() else {
-        skip("neither redis-server and etcd nor Docker are here");
-        return None;
-    };
-    Some(Local {
-        state: tempfile::tempdir().expect("a temporary folder"),
-        servers,
-        _turn: turn,
-    })
+/// Prepares local runs while other tests run.
+pub fn local() -> Local {
+    Local::new(machine_shared())
+}
+
+/// Prepares local runs while no other test runs.
+pub fn local_alone() -> Local {
+    Local::new(machine_alone())
 }
 
 impl Local {
-    /// The program, with the lock servers at hand and no Docker in sight.
+    /// Panics if there are no lock servers, and no Docker to copy them from.
+    fn new(turn: Turn) -> Local {
+        static SERVERS: OnceLock<Servers> = OnceLock::new();
+        let servers =
+            SERVERS.get_or_init(|| Servers::on_path().unwrap_or_else(Servers::from_images));
+        Local {
+            state: tempfile::tempdir().expect("a temporary folder"),
+            servers: servers.clone(),
+            _turn: turn,
+        }
+    }
+
+    /// Returns the program with the lock servers and without Docker.
     pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = command(arguments);
         command
@@ -61,11 +66,19 @@ impl Local {
         command
     }
 
+    /// Runs `run` with these arguments to its end. Nothing of it may be left then.
+    pub fn run_within(&self, limit: Duration, arguments: &[&str]) -> Ended {
+        let given = [&["run", "--runtime", "local"], arguments].concat();
+        let ended = self.start(&given).wait_within(limit);
+        assert_eq!(self.left(), [""; 0]);
+        ended
+    }
+
     pub fn start(&self, arguments: &[&str]) -> Running {
         start(self.command(arguments))
     }
 
-    /// The folders of runs that are there.
+    /// Returns the existing folders of runs.
     pub fn folders(&self) -> Vec<PathBuf> {
         self.kept_in("fencepost/local")
     }
@@ -78,7 +91,7 @@ impl Local {
             .collect()
     }
 
-    /// Every process at home in one of them, also when the folder is gone.
+    /// Returns every process that runs in one of them, even if the folder is gone.
     pub fn processes(&self) -> Vec<u32> {
         let all = fs::read_dir("/proc").expect("/proc");
         let pids = all.filter_map(|entry| {
@@ -90,7 +103,7 @@ impl Local {
         pids.collect()
     }
 
-    /// Whatever is still there of any run, in order.
+    /// Returns everything that is left of any run, sorted.
     pub fn left(&self) -> Vec<String> {
         let journals = self.kept_in("fencepost/local-faults").into_iter();
         let files = self.folders().into_iter().chain(journals);
@@ -106,7 +119,7 @@ impl Local {
         &self.servers.redis_server
     }
 
-    /// A program in the place of another, as a script.
+    /// Writes a script that replaces a program.
     pub fn script(&self, name: &str, text: &str) -> PathBuf {
         let path = self.state.path().join(name);
         write_script(&path, text);
@@ -116,7 +129,7 @@ impl Local {
 
 impl Servers {
     fn on_path() -> Option<Servers> {
-        // As the program looks for them, with the version that it needs.
+        // This searches as the program does, including the version that it needs.
         let runtime = tokio::runtime::Builder::new_current_thread();
         let runtime = { runtime }.enable_all().build().expect("a runtime");
         let find = |program: Program| Some(runtime.block_on(program.find()).ok()?.path);
@@ -127,6 +140,7 @@ impl Servers {
     }
 
     fn from_images() -> Servers {
+        needs_docker();
         images();
         Servers {
             redis_server: copied("fencepost/redis:7.0", "redis-server"),
@@ -135,21 +149,23 @@ impl Servers {
     }
 }
 
-/// A program out of an image, with all the libraries it loads and the loader
-/// itself: whatever this machine has does not matter.
+/// Copies a program out of an image, with all the libraries that it loads and the loader
+/// itself, so that it does not depend on this machine.
 fn copied(image: &str, program: &str) -> PathBuf {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("servers-{program}"));
-    fs::create_dir_all(&folder).expect("a folder under target/");
+    let name = format!("copied-{program}");
+    let folder = session::folder().join(&name);
+    session::once(&name, COPY_DEADLINE, || copy(image, program, &folder));
+    folder.join(program)
+}
+
+fn copy(image: &str, program: &str, folder: &Path) {
+    fs::create_dir_all(folder).expect("a folder under target/");
     let pack = format!("tar -ch /usr/bin/{program} $(ldd /usr/bin/{program} | grep -o '/[^ ]*')");
     let packed = docker(&["run", "--rm", "--entrypoint", "sh", image, "-c", &pack]);
     let stderr = String::from_utf8_lossy(&packed.stderr);
     assert!(packed.status.success(), "{pack}: {stderr}");
     let mut unpack = Command::new("tar");
-    unpack
-        .arg("-x")
-        .arg("-C")
-        .arg(&folder)
-        .stdin(Stdio::piped());
+    unpack.arg("-x").arg("-C").arg(folder).stdin(Stdio::piped());
     let mut unpack = unpack.spawn().expect("tar is here");
     let mut stdin = unpack.stdin.take().expect("piped");
     stdin.write_all(&packed.stdout).expect("tar reads");
@@ -164,7 +180,6 @@ fn copied(image: &str, program: &str) -> PathBuf {
          exec $loader --library-path \"$libraries\" {root}/usr/bin/{program} \"$@\"\n"
     );
     write_script(&script, &text);
-    script
 }
 
 fn write_script(path: &Path, text: &str) {

@@ -10,19 +10,18 @@ use std::process::Command;
 use tempfile::TempDir;
 
 pub const SOCKET: &str = "/var/run/docker.sock";
-/// `nobody`, on most machines.
+/// This is `nobody` on most machines.
 const UID: u32 = 65534;
 
-/// Somebody who is not root, with the program, the scenarios and all that is
-/// kept in a folder of their own.
+/// A user who is not root, with the program, the scenarios and all kept data in a separate folder.
 pub struct OrdinaryUser {
     folder: TempDir,
-    /// None where the tests are run by an ordinary user anyway.
+    /// None if an ordinary user runs the tests anyway.
     ids: Option<(u32, u32)>,
 }
 
 impl OrdinaryUser {
-    /// In the group of those who may use Docker.
+    /// Returns a user in the group that may use Docker.
     pub fn with_docker() -> Option<OrdinaryUser> {
         let Ok(socket) = fs::metadata(SOCKET) else {
             skip("there is no Docker socket at its usual place");
@@ -31,7 +30,7 @@ impl OrdinaryUser {
         Some(OrdinaryUser::in_group(socket.gid()))
     }
 
-    /// In no group that anything belongs to.
+    /// Returns a user in a group that owns nothing.
     pub fn without_docker() -> OrdinaryUser {
         OrdinaryUser::in_group(UID)
     }
@@ -55,12 +54,12 @@ impl OrdinaryUser {
         self.folder.path().join(name)
     }
 
-    /// Writes a scenario of the user's own.
+    /// Writes a file into the user's folder.
     pub fn write(&self, name: &str, content: &str) {
         fs::write(self.path(name), content).expect("a temporary file");
     }
 
-    /// The program with these arguments, as that user.
+    /// Returns the program with these arguments, run by that user.
     pub fn command<S: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(self.path("fencepost"));
         command
@@ -71,7 +70,7 @@ impl OrdinaryUser {
             .env("XDG_STATE_HOME", self.path("state"))
             .env_remove("FENCEPOST_HOME");
         if let Some((uid, gid)) = self.ids {
-            // Other groups are left as well.
+            // This also drops the other groups.
             command.uid(uid).gid(gid);
         }
         command

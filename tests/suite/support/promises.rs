@@ -1,8 +1,8 @@
-//! What every backend promises: one holder at a time, and tokens that grow,
-//! whatever happens to single servers.
+//! The promises of every backend: one holder at a time, and tokens that grow, whatever happens
+//! to single servers.
 
-use fencepost::dlock::LockClient;
-use fencepost::model::ReleaseOutcome;
+use fencing_lock::LockClient;
+use fencing_lock::ReleaseOutcome;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
@@ -11,10 +11,10 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 const KEYS: usize = 20;
-/// Longer than any restart takes, with elections and TTLs that run out.
+/// This is longer than any restart takes, including elections and expiring TTLs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A larger number where somebody asked for a long test: `just soak-locks`.
+/// Returns the larger number if a long test is wanted: `just soak-locks`.
 pub fn times(normal: usize, soak: usize) -> usize {
     match std::env::var_os("FENCEPOST_SOAK") {
         Some(_) => soak,
@@ -22,8 +22,8 @@ pub fn times(normal: usize, soak: usize) -> usize {
     }
 }
 
-/// Everybody wants one key once; as long as nobody is paused, no two hold it at
-/// the same time.
+/// Checks that no two clients hold a key at the same time, if each acquires it once and none is
+/// paused.
 pub async fn contenders_exclude_each_other(key: &str, clients: Vec<LockClient>) {
     let mut contenders = JoinSet::new();
     for locks in clients {
@@ -46,10 +46,10 @@ pub async fn contenders_exclude_each_other(key: &str, clients: Vec<LockClient>) 
     }
 }
 
-/// Grants on many keys at once, with the clients taking turns on each, and the
-/// restarts spread over them.
+/// Acquires many keys at once, with the clients taking turns on each, and spreads the restarts
+/// over the grants.
 pub async fn tokens_only_grow(clients: Vec<LockClient>, restarts: Vec<Box<dyn FnOnce() + Send>>) {
-    let wanted = times(5_000, 1_000_000);
+    let wanted = times(2_000, 1_000_000);
     let clients: Arc<[LockClient]> = clients.into();
     let granted = watch::Sender::new(0);
     let mut chains = JoinSet::new();
@@ -66,7 +66,7 @@ pub async fn tokens_only_grow(clients: Vec<LockClient>, restarts: Vec<Box<dyn Fn
                     .unwrap();
                 assert!(lease.fence().0 > last, "{} after {last}", lease.fence());
                 last = lease.fence().0;
-                // Not always answered: a server may be gone just then.
+                // The release may fail: a server may be down at that moment.
                 lease.release().await;
                 granted.send_modify(|granted| *granted += 1);
             }

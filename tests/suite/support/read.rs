@@ -12,8 +12,8 @@ pub fn json(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The whole rows of a file of JSON lines; a last one that is still being
-/// written is left out.
+/// Returns the complete rows of a file of JSON lines; a last row that is still being written is
+/// left out.
 #[track_caller]
 pub fn rows(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
@@ -25,7 +25,7 @@ pub fn rows(path: &Path) -> Vec<Value> {
         .unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// Asks again and again; only for what sends no event.
+/// Polls until there is a result; only for things that send no event.
 #[track_caller]
 pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let give_up_at = Instant::now() + POLL_DEADLINE;
@@ -38,7 +38,7 @@ pub fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     }
 }
 
-/// Returns once a file has a row like this.
+/// Returns once a file has such a row.
 #[track_caller]
 pub fn await_row(path: &Path, wanted: impl Fn(&Value) -> bool) {
     let what = format!("a row in {}", path.display());

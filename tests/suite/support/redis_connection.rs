@@ -2,10 +2,10 @@ use redis::AsyncConnectionConfig;
 use redis::aio::MultiplexedConnection;
 use std::time::Duration;
 
-/// The client's own patience is half a second, which a busy machine outlasts.
+/// The client's own timeout is half a second, which is too short on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A Redis itself, past the library.
+/// Connects to a Redis directly, without our library.
 pub async fn connection_to(address: &str) -> MultiplexedConnection {
     let client = redis::Client::open(format!("redis://{address}")).expect("an address");
     let patient = AsyncConnectionConfig::new()

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// The result of a real run of pause-gt-ttl: `good`, `again`, or with a `mutant`.
+/// Returns the result of a real run of pause-gt-ttl: `good`, `again`, or with a `mutant`.
 pub fn real(name: &str) -> String {
     let path = format!("tests/results/pause-gt-ttl/{name}/result.json");
     super::project()
@@ -43,7 +43,7 @@ impl Results {
         path.to_str().expect("a plain path").to_owned()
     }
 
-    /// A run in a folder of its own, that `latest` points to.
+    /// Writes a run in its own folder, and makes `latest` point to it.
     pub fn run(&self, scenario: &str, result: &Value) -> PathBuf {
         self.write(&format!("{scenario}/1/result.json"), result.to_string());
         let latest = self.folder.path().join(scenario).join("latest");

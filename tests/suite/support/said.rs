@@ -1,11 +1,14 @@
-//! What a child says, heard line by line, so that others can wait for it.
+//! The output of a child, read line by line, so that tests can wait for it.
 
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 const LAST_LINES: usize = 20;
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 #[derive(Default)]
 pub struct Said {
@@ -20,8 +23,8 @@ struct Heard {
 }
 
 impl Said {
-    /// Hears everything to the end, so that the child never waits for a full
-    /// pipe. The thread ends with the child's output.
+    /// Reads everything to the end, so that the child never blocks on a full pipe. The thread
+    /// ends with the child's output.
     pub fn hear(output: impl Read + Send + 'static) -> (Arc<Said>, JoinHandle<()>) {
         let said = Arc::new(Said::default());
         let hears = Arc::clone(&said);
@@ -39,17 +42,50 @@ impl Said {
         (said, thread)
     }
 
+    /// Reads a file that a process writes, from its beginning, until that process is gone.
+    /// Nothing signals that a file grows, so it is polled; the thread ends with the process or
+    /// with the last listener.
+    pub fn follow(path: &Path, writer: u32) -> Arc<Said> {
+        let said = Arc::new(Said::default());
+        let hears = Arc::downgrade(&said);
+        let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        std::thread::spawn(move || {
+            let mut output = BufReader::new(file);
+            let mut line = Vec::new();
+            while let Some(hears) = hears.upgrade() {
+                // This is checked before the last read, so that no output is missed.
+                let over = has_ended(writer);
+                while output.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+                    if !line.ends_with(b"\n") {
+                        break;
+                    }
+                    hears.heard().text.push_str(&String::from_utf8_lossy(&line));
+                    hears.more.notify_all();
+                    line.clear();
+                }
+                if over {
+                    hears.heard().over = true;
+                    hears.more.notify_all();
+                    return;
+                }
+                drop(hears);
+                std::thread::sleep(LOOK_AGAIN);
+            }
+        });
+        said
+    }
+
     pub fn text(&self) -> String {
         self.heard().text.clone()
     }
 
-    /// How much was said so far: what comes next is behind this place.
+    /// Returns the current length of the output: later output is after this position.
     pub fn now(&self) -> usize {
         self.heard().text.len()
     }
 
-    /// Returns once a text was said behind this place; the error says why it
-    /// never will be, with the last that was.
+    /// Returns once a text appears after this position; the error says why it never will, with
+    /// the last lines.
     pub fn await_text(&self, from: usize, wanted: &str, limit: Duration) -> Result<(), String> {
         let until = Instant::now() + limit;
         let mut heard = self.heard();
@@ -71,7 +107,7 @@ impl Said {
         Ok(())
     }
 
-    /// Whether nothing more can come, waited for.
+    /// Waits for the end of the output, and returns whether it came in time.
     pub fn await_end(&self, limit: Duration) -> bool {
         let waited = self
             .more
@@ -82,6 +118,12 @@ impl Said {
     fn heard(&self) -> MutexGuard<'_, Heard> {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Returns whether a process is gone, or is a zombie that its parent has not collected.
+fn has_ended(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.map_or(true, |stat| stat.contains(") Z "))
 }
 
 fn last_lines(text: &str) -> String {

@@ -1,11 +1,9 @@
-//! Real servers that tests may stop, start, freeze and thaw, and that cannot
-//! outlive the test process: a keeper in the container takes orders on its
-//! stdin and ends with it, and its stdin ends with this process, however that
-//! ends.
+//! Real servers that tests may stop, start, freeze and thaw, and that cannot outlive the tests:
+//! a keeper in the container takes orders on its stdin and ends with it. Its stdin ends with
+//! this process, however that ends, or with the run if all tests of the run share the server.
 //!
-//! They use the host's network. Their addresses stay the same over a restart, a
-//! stopped one refuses connections as a real one does, and no proxy of the
-//! engine stands between.
+//! The servers use the host's network. Their addresses stay the same after a restart, a stopped
+//! server refuses connections as a real one does, and no proxy of the engine is in between.
 
 mod etcd;
 mod port;
@@ -16,10 +14,12 @@ pub use etcd::{etcd_servers, own_etcd, own_small_etcd};
 pub use redis::{own_durable_redis, own_redis, redis_address, redis_container, redlock_servers};
 pub use shared::heal_servers;
 
-use super::docker::docker;
+use super::docker::{docker, docker_ok};
 use super::said::Said;
+use serde::{Deserialize, Serialize};
 use std::io::Write;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -27,8 +27,8 @@ const READY_DEADLINE: Duration = Duration::from_secs(30);
 const ORDER_DEADLINE: Duration = Duration::from_secs(10);
 const END_DEADLINE: Duration = Duration::from_secs(20);
 
-/// The keeper is pid 1: when it ends, so does everything else in the container.
-/// A server counts as frozen when every thread of it has been seen stopped.
+/// The keeper is pid 1: when it ends, everything else in the container ends too. A server
+/// counts as frozen when all of its threads have been seen stopped.
 const KEEPER: &str = r#"exec 2>&1
 "$@" & server=$!
 states() { cat /proc/$server/task/*/status | grep '^State:'; }
@@ -38,13 +38,14 @@ while read -r order; do
         start) "$@" & server=$! ;;
         freeze) kill -STOP $server; while states | grep -qv 'T (stopped)'; do :; done ;;
         thaw) kill -CONT $server ;;
+        end) exit ;;
     esac
     echo "keeper: $order done"
 done"#;
 
-/// One server process in a container of its own. It ends when it is dropped.
+/// One server process in its own container. It ends when it is dropped, unless it is shared.
 pub struct Server {
-    /// `127.0.0.1:PORT`, the same for as long as the container lives.
+    /// `127.0.0.1:PORT`, unchanged for as long as the container lives.
     pub address: String,
     /// The name of its container.
     pub container: String,
@@ -55,32 +56,35 @@ pub struct Server {
 
 struct Keeper {
     state: State,
-    /// Where in what it said the server's present life begins.
+    /// The position in its output where the current life of the server begins.
     life: usize,
     /// None once it was told to end.
-    process: Option<(Child, ChildStdin)>,
+    orders: Option<Box<dyn Write + Send>>,
+    /// The process that reads the orders, if this process has started it.
+    client: Option<Child>,
+    /// The file in which other processes find its state, if it is shared.
+    record: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 enum State {
     Up,
     Stopped,
     Frozen,
 }
 
-/// What it takes to launch a server.
+/// Everything that is needed to launch a server.
 struct Plan {
     container: String,
     image: &'static str,
     address: String,
     command: Vec<String>,
-    /// Its log says this when it answers.
+    /// The text in its log when it is ready.
     ready: &'static str,
 }
 
 impl Server {
-    /// Kills the process as a power cut would (SIGKILL). It stays down, and
-    /// what it has on disk stays there.
+    /// Kills the process as a power cut would (SIGKILL). It stays down, and its data on disk stays.
     #[track_caller]
     pub fn stop(&self) {
         let mut keeper = self.keeper();
@@ -89,16 +93,16 @@ impl Server {
         self.done(self.order(&mut keeper, "stop", State::Stopped));
     }
 
-    /// Starts a stopped server at the same address, with what it has on disk.
-    /// Returns when it answers. An etcd member needs a majority for that:
-    /// after a stop of more than one, use [`start_together`].
+    /// Starts a stopped server at the same address, with its data on disk. Returns when it
+    /// answers. An etcd member needs a majority for that: after a stop of more than one, use
+    /// [`start_together`].
     #[track_caller]
     pub fn start(&self) {
         start_together([self]);
     }
 
-    /// Stops the server's process with SIGSTOP, and nothing else of it:
-    /// connections stand, and nobody answers.
+    /// Stops only the server's process, with SIGSTOP: its connections stay open, and nobody
+    /// answers.
     #[track_caller]
     pub fn freeze(&self) {
         let mut keeper = self.keeper();
@@ -113,16 +117,28 @@ impl Server {
         self.done(self.order(&mut keeper, "thaw", State::Up));
     }
 
+    /// Returns whether every thread of the keeper's child is stopped, according to the kernel
+    /// of its container.
+    pub fn stands_still(&self) -> bool {
+        let look = "cat /proc/$(cut -d' ' -f1 /proc/1/task/1/children)/task/*/stat";
+        let stats = docker_ok(&["exec", &self.container, "sh", "-c", look]);
+        stats.lines().all(|stat| stat.contains(") T "))
+    }
+
     fn order(&self, keeper: &mut Keeper, order: &str, then: State) -> Result<(), String> {
         let from = self.said.now();
-        let (_, stdin) = keeper.process.as_mut().ok_or("has ended")?;
-        writeln!(stdin, "{order}").map_err(|error| format!("cannot {order}: {error}"))?;
+        let orders = keeper.orders.as_mut().ok_or("has ended")?;
+        // It is written at once, because a pipe with many writers keeps only single writes whole.
+        let line = format!("{order}\n");
+        let written = orders.write_all(line.as_bytes());
+        written.map_err(|error| format!("cannot {order}: {error}"))?;
         let done = format!("keeper: {order} done");
         self.said.await_text(from, &done, ORDER_DEADLINE)?;
         if keeper.state == State::Stopped {
             keeper.life = from;
         }
         keeper.state = then;
+        keeper.write_down();
         Ok(())
     }
 
@@ -131,7 +147,7 @@ impl Server {
         self.said.await_text(life, self.ready, READY_DEADLINE)
     }
 
-    /// Undoes what was done to it, without waiting until it answers.
+    /// Thaws or starts the server, without waiting until it answers.
     fn mend(&self) -> Result<(), String> {
         let mut keeper = self.keeper();
         match keeper.state {
@@ -141,10 +157,11 @@ impl Server {
         }
     }
 
-    /// Its stdin ends, and so does the container.
+    /// Closes its stdin, which ends the container.
     fn hang_up(&self) -> Option<Child> {
-        let (child, _stdin) = self.keeper().process.take()?;
-        Some(child)
+        let mut keeper = self.keeper();
+        keeper.orders.take();
+        keeper.client.take()
     }
 
     fn await_end(&self, mut child: Child) {
@@ -177,7 +194,7 @@ impl Drop for Server {
     }
 }
 
-/// Starts stopped servers at once; returns when all of them answer.
+/// Starts stopped servers together; returns when all of them answer.
 #[track_caller]
 pub fn start_together<'a>(servers: impl IntoIterator<Item = &'a Server>) {
     let servers: Vec<&Server> = servers.into_iter().collect();
@@ -191,7 +208,7 @@ pub fn start_together<'a>(servers: impl IntoIterator<Item = &'a Server>) {
     }
 }
 
-/// Launches servers at once; returns when all of them answer.
+/// Launches servers together; returns when all of them answer.
 fn launch(plans: impl IntoIterator<Item = Plan>) -> Vec<Server> {
     let servers: Vec<Server> = plans.into_iter().map(begin).collect();
     for server in &servers {
@@ -200,12 +217,20 @@ fn launch(plans: impl IntoIterator<Item = Plan>) -> Vec<Server> {
     servers
 }
 
+impl Plan {
+    /// Returns the command that runs the container.
+    fn client(&self) -> Vec<&str> {
+        let run = ["docker", "run", "--rm", "-i", "--network", "host", "--name"];
+        let keeper = [&*self.container, self.image, "sh", "-c", KEEPER, "keeper"];
+        let server = self.command.iter().map(String::as_str);
+        run.into_iter().chain(keeper).chain(server).collect()
+    }
+}
+
 fn begin(plan: Plan) -> Server {
-    let mut child = Command::new("docker")
-        .args(["run", "--rm", "-i", "--network", "host"])
-        .args(["--name", &plan.container])
-        .args([plan.image, "sh", "-c", KEEPER, "keeper"])
-        .args(plan.command)
+    let client = plan.client();
+    let mut child = Command::new(client[0])
+        .args(&client[1..])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -220,7 +245,9 @@ fn begin(plan: Plan) -> Server {
         keeper: Mutex::new(Keeper {
             state: State::Up,
             life: 0,
-            process: Some((child, stdin)),
+            orders: Some(Box::new(stdin)),
+            client: Some(child),
+            record: None,
         }),
     }
 }

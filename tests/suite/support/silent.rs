@@ -1,6 +1,6 @@
 use fencepost::progress::{Progress, Task};
 
-/// Nobody watches a test.
+/// Progress that is not shown, because nobody watches a test.
 pub struct Silent;
 
 impl Progress for Silent {

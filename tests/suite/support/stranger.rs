@@ -1,6 +1,6 @@
 use tokio::net::{TcpListener, TcpStream};
 
-/// A server that speaks whatever the test wants it to; its address.
+/// Starts a server that says whatever the test wants, and returns its address.
 pub async fn stranger<F: Future<Output = ()> + Send + 'static>(
     mut serve: impl FnMut(TcpStream) -> F + Send + 'static,
 ) -> String {

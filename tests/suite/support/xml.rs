@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Elements as `{"tag", "attributes", "text", "children"}`.
+/// A script that prints elements as `{"tag", "attributes", "text", "children"}`.
 const READ: &str = "
 import json, sys
 from xml.etree import ElementTree
@@ -14,9 +14,9 @@ def told(element):
 print(json.dumps(told(ElementTree.parse(sys.argv[1]).getroot())))
 ";
 
-/// What the schema of the Jenkins xUnit plugin lets stand in each element, as far as we
-/// need it.
-const MAY_HAVE: [(&str, &[&str], &[&str]); 7] = [
+/// The children and attributes that the schema of the Jenkins xUnit plugin allows in each
+/// element, as far as we need it.
+const MAY_HAVE: [(&str, &[&str], &[&str]); 8] = [
     (
         "testsuites",
         &["testsuite"],
@@ -31,14 +31,16 @@ const MAY_HAVE: [(&str, &[&str], &[&str]); 7] = [
     ("property", &[], &["name", "value"]),
     (
         "testcase",
-        &["error", "failure"],
+        &["error", "failure", "system-out"],
         &["classname", "name", "time"],
     ),
     ("error", &[], &["type", "message"]),
     ("failure", &[], &["type", "message"]),
+    ("system-out", &[], &[]),
 ];
 
-/// A file of JUnit XML that is well-formed, of the usual shape, and counts rightly.
+/// Reads a file of JUnit XML, which must be well-formed, of the usual shape, and have correct
+/// counts.
 #[track_caller]
 pub fn junit(path: &Path) -> Value {
     let output = Command::new("python3")
@@ -66,7 +68,7 @@ pub fn junit(path: &Path) -> Value {
     root
 }
 
-/// The element itself and everything below it that is called so.
+/// Returns the element itself and everything below it, if it has this tag.
 pub fn all<'a>(element: &'a Value, tag: &str) -> Vec<&'a Value> {
     let children = element["children"].as_array().into_iter().flatten();
     let below = children.flat_map(|child| all(child, tag));

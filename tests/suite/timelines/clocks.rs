@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn a_worker_tells_its_own_clocks() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let body = "\
 workers:
   a: { key: k, gate: before_write }
@@ -39,12 +39,15 @@ fn moved_ms(detail: &str, clock: &str) -> i64 {
 
 #[track_caller]
 fn assert_close(ms: i64, wanted_ms: i64) {
-    assert!((ms - wanted_ms).abs() < 100, "{ms} ms, not {wanted_ms} ms");
+    assert!(
+        (ms - wanted_ms).abs() < 1_000,
+        "{ms} ms, not {wanted_ms} ms"
+    );
 }
 
 #[test]
 fn what_cannot_be_read_back_is_said_before_anything_runs() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let body = "\
 workers:
   a: { key: k, gate: before_write }
@@ -63,7 +66,7 @@ cases:
 
 #[test]
 fn a_skew_of_what_stands_still_is_refused_at_run_time() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let body = "\
 workers:
   a: { key: k, gate: before_write }

@@ -20,7 +20,7 @@ deadline: 2m
 
 #[test]
 fn ctrl_c_in_the_middle_of_everything_heals_and_removes_all() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let lock = "{ backend: redis, ttl: 30s }";
     let tried = Tried::new("interrupted-faults", "redis", lock, ALL_AT_ONCE);
     let run = start(command(tried.arguments(&[])));
@@ -35,7 +35,7 @@ fn ctrl_c_in_the_middle_of_everything_heals_and_removes_all() {
 
 #[test]
 fn the_next_run_heals_what_a_killed_one_was_to_keep() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_alone();
     let lock = "{ backend: redis, ttl: 30s }";
     let tried = Tried::new("killed-faults", "redis", lock, ALL_AT_ONCE);
     let run = start(command(tried.arguments(&["--keep"])));
@@ -77,7 +77,7 @@ fn the_next_run_heals_what_a_killed_one_was_to_keep() {
     let ours = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let ours = ours.unwrap().as_secs() as i64;
     assert!((theirs - ours).abs() <= 2, "{theirs} and {ours}");
-    fencepost(&["clean"]).expect_code(0);
+    fencepost(&["clean"]).expect_cleaned();
     assert_eq!(owned_by(dead), [""; 0]);
 }
 

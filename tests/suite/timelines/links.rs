@@ -18,7 +18,7 @@ cases:
 
 #[test]
 fn a_cut_that_was_only_asked_for_is_inconclusive() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let tried = Tried::new("sham-cut", "redis", REDIS, LATE_WRITE);
     let sham = ["--case", "fenced", "--mutant", "nemesis-only-pretends"];
     let ended = tried.run(&sham).expect_code(2);
@@ -27,7 +27,7 @@ fn a_cut_that_was_only_asked_for_is_inconclusive() {
 
 #[test]
 fn a_fault_that_outlives_the_case_is_healed_and_named() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let body = "\
 workers:
   a: { key: k, gate: before_write }
@@ -44,7 +44,7 @@ cases:
 
 #[test]
 fn a_write_that_was_lost_on_its_way_leaves_nothing_in_doubt() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let body = "\
 workers:
   a: { key: k, gate: before_write }
@@ -63,7 +63,7 @@ cases:
 
 #[test]
 fn the_minority_of_a_split_redlock_grants_nothing() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let body = "\
 workers:
   a: { key: k, start: split.began }

@@ -3,7 +3,7 @@ use super::*;
 /// A fault is only as long as nobody else undoes it.
 #[test]
 fn a_fault_that_a_third_party_undoes_does_not_count() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let lock = "{ backend: redis, ttl: 30s }";
     let body = "\
 workers:

@@ -18,7 +18,7 @@ cases:
 
 #[test]
 fn a_gate_opens_when_the_last_fault_has_begun_and_not_when_it_is_over() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let body = "\
 workers:
   a: { key: k, gate: before_write }
@@ -47,7 +47,7 @@ cases:
 
 #[test]
 fn what_a_restart_ends_is_not_said_to_stand() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let body = "\
 workers:
   a: { key: k, gate: before_write }
@@ -72,7 +72,7 @@ cases:
 
 #[test]
 fn a_heal_that_comes_before_its_fault_heals_nothing() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let body = "\
 workers:
   a: { key: k, gate: [after_acquire, before_write] }
@@ -90,7 +90,7 @@ cases:
 
 #[test]
 fn a_seed_draws_the_same_faults_again_and_the_record_says_which() {
-    let Some(_turn) = docker_alone() else { return };
+    let _turn = docker_shared();
     let tried = Tried::new("chance", "redis", "{ backend: redis, ttl: 30s }", CHANCE);
     let drawn = |seed: &str| {
         tried.run(&["--seed", seed]).expect_code(0);

@@ -1,11 +1,11 @@
 use crate::support::{Said, command, fresh_folder, skip};
-use fencepost::toxiproxy::ToxiproxyClient;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
+use toxiproxy_server::ToxiproxyClient;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 

@@ -2,7 +2,8 @@
 
 use crate::support::redis_address;
 use clap::Parser;
-use fencepost::model::{Event, EventKind, Fence, Gate, ReleaseOutcome, Step};
+use fencepost::model::ReleaseOutcome;
+use fencepost::model::{Event, EventKind, Fence, Gate, Step};
 use fencepost::resource::{Config, ResourceClient, open};
 use fencepost::worker::{WorkerEnd, WorkerError, WorkerTask, run_with};
 use std::io::{self, Write};
@@ -115,9 +116,11 @@ impl Worker {
         self.told_until("done").await
     }
 
+    /// It has read everything that it was told, and done nothing about it.
     pub async fn stays_silent(&mut self) {
-        let silence = timeout(Duration::from_millis(50), self.events.recv()).await;
-        assert!(silence.is_err(), "{silence:?}");
+        self.say(r#"{"tell":"clock"}"#).await;
+        let told = self.told_until("clock").await;
+        assert_eq!(told.len(), 1, "{told:?}");
     }
 
     pub async fn end(self) -> Result<WorkerEnd, WorkerError> {

@@ -1,30 +1,23 @@
-//! The base image: pulled where a registry answers, else bootstrapped once
-//! from Debian's packages with mmdebstrap, which finds its mirror by itself.
+//! The base image: pulled if a registry answers, else bootstrapped once from Debian's packages with
+//! mmdebstrap, which finds its mirror by itself.
 
-use super::{find, program, pull};
-use crate::cluster::docker::engine::{Engine, failed};
-use crate::cluster::docker::labels;
-use crate::cluster::{ClusterError, find_program};
-use crate::progress::Progress;
-use bollard::query_parameters::CreateImageOptions;
-use futures_util::StreamExt;
-use std::fs::File;
+use super::*;
+use crate::cluster::docker::engine::failed;
+use crate::cluster::find_program;
 use std::io::{Read, Seek};
-use std::path::PathBuf;
 use std::process::Stdio;
-use std::time::Duration;
 use tokio::process::Command;
 
 const BOOTSTRAP_DEADLINE: Duration = Duration::from_secs(600);
 const INSTALL_DEADLINE: Duration = Duration::from_secs(300);
 const INSTALL_COMMAND: &str = "apt-get update && apt-get install -y mmdebstrap";
 
-/// A local image that can stand in for `wanted`, such as `debian:bookworm-slim`.
+/// Returns a local image that can be used as `wanted`, such as `debian:bookworm-slim`.
 pub async fn ensure(
     engine: &Engine,
     wanted: &str,
     progress: &dyn Progress,
-) -> Result<String, ClusterError> {
+) -> ClusterResult<String> {
     if find(engine, wanted).await?.is_some() {
         return Ok(wanted.to_owned());
     }
@@ -49,13 +42,13 @@ pub async fn ensure(
     Ok(own)
 }
 
-/// The suite in `debian:SUITE` or `debian:SUITE-slim`.
+/// Returns the suite in `debian:SUITE` or `debian:SUITE-slim`.
 fn suite_of(image: &str) -> Option<&str> {
     let tag = image.strip_prefix("debian:")?;
     Some(tag.strip_suffix("-slim").unwrap_or(tag))
 }
 
-/// Where mmdebstrap is, or the command that gets it.
+/// Returns the path of mmdebstrap, or the command that installs it.
 pub fn bootstrap_tool() -> Result<PathBuf, String> {
     find_program("mmdebstrap").ok_or_else(|| format!("run: {INSTALL_COMMAND}"))
 }
@@ -65,15 +58,12 @@ async fn bootstrap(
     suite: &str,
     tag: &str,
     progress: &dyn Progress,
-) -> Result<(), ClusterError> {
+) -> ClusterResult {
     let tool = install_tool(progress).await?;
     let what = format!("bootstrap Debian {suite}");
     let task = progress.begin(&what);
-    let io_failed = |error: std::io::Error| ClusterError::Failed {
-        what: what.clone(),
-        reason: error.to_string(),
-    };
-    // A file without a name: whatever happens to us, it does not stay behind.
+    let io_failed = |error: std::io::Error| ClusterError::failed(what.clone(), error);
+    // A file without a name does not stay behind, whatever happens to us.
     let mut file = tempfile::tempfile().map_err(io_failed)?;
     let mut command = Command::new(tool);
     command
@@ -82,16 +72,15 @@ async fn bootstrap(
     let ended = program::run(command, &what, BOOTSTRAP_DEADLINE).await?;
     if !ended.success {
         task.finish("failed");
-        let remedy = match nix::unistd::geteuid().is_root() {
-            true => "",
-            false => {
-                "\nrun `fencepost images` once as root: images are the engine's, whoever made them"
-            }
+        let remedy = if nix::unistd::geteuid().is_root() {
+            ""
+        } else {
+            "\nrun `fencepost images` once as root: images are the engine's, whoever made them"
         };
-        return Err(ClusterError::Failed {
+        return Err(ClusterError::failed(
             what,
-            reason: format!("mmdebstrap failed{}{remedy}", ended.stderr.below()),
-        });
+            format!("mmdebstrap failed{}{remedy}", ended.stderr.below()),
+        ));
     }
     task.detail("importing");
     file.rewind().map_err(io_failed)?;
@@ -100,7 +89,7 @@ async fn bootstrap(
     Ok(())
 }
 
-async fn import(engine: &Engine, file: File, tag: &str, what: &str) -> Result<(), ClusterError> {
+async fn import(engine: &Engine, file: File, tag: &str, what: &str) -> ClusterResult {
     let (repo, version) = tag.rsplit_once(':').unwrap_or((tag, "latest"));
     let options = CreateImageOptions {
         from_src: Some("-".to_owned()),
@@ -128,20 +117,22 @@ async fn import(engine: &Engine, file: File, tag: &str, what: &str) -> Result<()
     tokio::time::timeout(BOOTSTRAP_DEADLINE, imported)
         .await
         .unwrap_or_else(|_| {
-            Err(ClusterError::Deadline {
-                what: format!("{what}: import"),
-                after: BOOTSTRAP_DEADLINE,
-            })
+            Err(ClusterError::deadline(
+                format!("{what}: import"),
+                BOOTSTRAP_DEADLINE,
+            ))
         })
 }
 
-async fn install_tool(progress: &dyn Progress) -> Result<PathBuf, ClusterError> {
+async fn install_tool(progress: &dyn Progress) -> ClusterResult<PathBuf> {
     if let Ok(tool) = bootstrap_tool() {
         return Ok(tool);
     }
-    let missing = || ClusterError::Missing {
-        what: "mmdebstrap, needed to make a base image where none can be pulled,".to_owned(),
-        remedy: format!("run as root: {INSTALL_COMMAND}"),
+    let missing = || {
+        ClusterError::missing(
+            "mmdebstrap, needed to make a base image where none can be pulled,",
+            format!("run as root: {INSTALL_COMMAND}"),
+        )
     };
     let apt = find_program("apt-get").filter(|_| nix::unistd::geteuid().is_root());
     let Some(apt) = apt else {

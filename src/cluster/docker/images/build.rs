@@ -1,25 +1,19 @@
 //! `docker build` through the API, from a context put together in memory.
 
-use crate::cluster::docker::engine::Engine;
-use crate::cluster::docker::labels;
-use crate::cluster::{ClusterError, LastLines};
-use crate::files::{self, Links};
-use crate::progress::Progress;
+use super::*;
+use crate::cluster::LastLines;
 use bollard::query_parameters::BuildImageOptions;
-use futures_util::StreamExt;
+use bounded_io::files::Links;
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::collections::HashMap;
 
 const BUILD_DEADLINE: Duration = Duration::from_secs(600);
-/// All of it is held in memory.
+/// The limit of a context, because all of it is held in memory.
 const LARGEST_CONTEXT: u64 = 64 << 20;
 
 /// The files that a build sees, with the Dockerfile among them.
 pub struct Context {
     files: BTreeMap<PathBuf, Vec<u8>>,
-    /// Empty ones.
     folders: Vec<&'static str>,
 }
 
@@ -31,12 +25,14 @@ impl Context {
         }
     }
 
-    /// Regular files alone, and none that lies elsewhere: whoever wrote the
-    /// Dockerfile need not be whoever may read what a link leads to.
-    pub fn read(folder: &Path) -> Result<Context, ClusterError> {
-        let failed = |error: std::io::Error| ClusterError::Failed {
-            what: format!("read the build context {}", folder.display()),
-            reason: error.to_string(),
+    /// Reads regular files only, and none outside of the folder: the author of the Dockerfile may
+    /// not be allowed to read the target of a link.
+    pub fn read(folder: &Path) -> ClusterResult<Context> {
+        let failed = |error: std::io::Error| {
+            ClusterError::failed(
+                format!("read the build context {}", folder.display()),
+                error,
+            )
         };
         let mut files = BTreeMap::new();
         let mut left = LARGEST_CONTEXT;
@@ -44,13 +40,10 @@ impl Context {
             let path = entry.map_err(failed)?.path();
             // A folder fails here, by name: contexts are flat.
             let content = files::read(&path, Links::Refuse, left);
-            let content = content.map_err(|error| ClusterError::Failed {
-                what: format!("read {}", path.display()),
-                reason: format!(
+            let content = content.map_err(|error| ClusterError::failed(format!("read {}", path.display()), format!(
                     "{error}; a build context has regular files alone, of at most {} MiB in all",
                     LARGEST_CONTEXT >> 20
-                ),
-            })?;
+                )))?;
             left -= content.len() as u64;
             files.insert(path.file_name().unwrap_or_default().into(), content);
         }
@@ -65,13 +58,12 @@ impl Context {
         self
     }
 
-    /// Adds an empty folder.
     pub fn with_folder(mut self, name: &'static str) -> Context {
         self.folders.push(name);
         self
     }
 
-    /// `image` with a hash of the context behind its tag.
+    /// Returns `image` with a hash of the context behind its tag.
     pub fn tag(&self, image: &str) -> String {
         let mut hash = Sha256::new();
         for (path, content) in &self.files {
@@ -82,7 +74,7 @@ impl Context {
         format!("{image}-{}", &format!("{:x}", hash.finalize())[..12])
     }
 
-    /// What the Dockerfile's `ARG BASE=` names.
+    /// Returns the image that the Dockerfile's `ARG BASE=` names.
     pub fn default_base(&self) -> Option<String> {
         let dockerfile = self.files.get(Path::new("Dockerfile"))?;
         let text = String::from_utf8_lossy(dockerfile);
@@ -102,7 +94,7 @@ impl Context {
         for (path, content) in self.files {
             let mut header = tar::Header::new_gnu();
             header.set_size(content.len() as u64);
-            // Everything may be executed: the program and its loader have to be.
+            // Everything is executable, because the program and its loader have to be.
             header.set_mode(0o755);
             tar.append_data(&mut header, path, content.as_slice())?;
         }
@@ -118,17 +110,14 @@ pub async fn build(
     label: &str,
     base: Option<String>,
     progress: &dyn Progress,
-) -> Result<String, ClusterError> {
-    let failed = |reason: String| ClusterError::Failed {
-        what: format!("build the image {tag}"),
-        reason,
-    };
+) -> ClusterResult<String> {
+    let failed = |reason: String| ClusterError::failed(format!("build the image {tag}"), reason);
     let task = progress.begin(&format!("building {tag}"));
     let tar = context.into_tar().map_err(|e| failed(e.to_string()))?;
     let options = BuildImageOptions {
         dockerfile: "Dockerfile".to_owned(),
         t: Some(tag.to_owned()),
-        // Intermediate containers go, also when the build fails or is given up.
+        // Removes intermediate containers, also if the build fails or is given up.
         rm: true,
         forcerm: true,
         buildargs: base.map(|base| HashMap::from([("BASE".to_owned(), base)])),
@@ -200,7 +189,7 @@ mod tests {
         symlink(&secret, &other).unwrap();
         assert!(refused(&folder).contains("it is a link"));
         fs::remove_file(&other).unwrap();
-        // Nobody ever writes to it: opened as a file, it would be waited for.
+        // Nobody ever writes to it: reading it like a file would wait for ever.
         nix::unistd::mkfifo(&other, nix::sys::stat::Mode::S_IRWXU).unwrap();
         assert!(refused(&folder).contains("not a regular file"));
         fs::remove_file(&other).unwrap();

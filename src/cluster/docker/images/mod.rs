@@ -1,59 +1,61 @@
 //! Images on a machine that may have none and may reach no registry.
 //!
-//! Every image is tagged by a hash of what it was made from, so a change is
-//! never answered with a stale one; the plain tag of the Compose file is moved
-//! along for people who use plain Compose.
+//! Every image is tagged with a hash of what it was made from, so after a change no stale image is
+//! used. The plain tag of the Compose file is moved along for people who use plain Compose.
 
 mod base;
 mod build;
 mod own;
 mod program;
 
-use super::engine::{Engine, call, is_not_found, label_filter};
+use super::engine::{Engine, call, if_there, label_filter};
 use super::labels;
-use crate::cluster::{ClusterError, Image, OWN_IMAGE};
-use crate::files;
+use crate::cluster::{ClusterError, ClusterResult, Image, OWN_IMAGE};
 use crate::progress::Progress;
 use bollard::models::ImageSummary;
 use bollard::query_parameters::{
     CreateImageOptions, ListImagesOptions, RemoveImageOptions, TagImageOptions,
 };
+use bounded_io::files;
 use futures_util::StreamExt;
 use nix::fcntl::{Flock, FlockArg};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use base::bootstrap_tool;
 
 const PULL_DEADLINE: Duration = Duration::from_secs(300);
-/// As long as everything that it may have to make can take.
+/// As long as everything that the other builder may have to make can take.
 const OTHER_BUILDER_DEADLINE: Duration = Duration::from_secs(1800);
-/// Older images of this program that are kept: another run may be about to use one.
+/// The number of older images of this program that are kept: another run may be about to use one.
 const OWN_IMAGES_KEPT: usize = 4;
 
-/// What all images are called that are ours to remove.
+/// Images with this prefix are ours to remove.
 const OWN_NAMES: &str = "fencepost/";
 
-/// From the name in the Compose file to the id to start.
+/// The ids of the images to start, by their names in the Compose file.
 pub type ImageIds = BTreeMap<String, String>;
 
-/// Makes or finds every one of these images, each of them once. The file `lock` is
-/// held meanwhile.
+/// Makes or finds every one of these images, each of them once, and holds the file `lock`
+/// meanwhile.
 pub async fn ensure(
     engine: &Engine,
     images: impl IntoIterator<Item = &Image>,
     lock: &Path,
     progress: &dyn Progress,
-) -> Result<ImageIds, ClusterError> {
-    // One builder at a time of this user: the second finds the first one's images.
+) -> ClusterResult<ImageIds> {
+    // One builder of this user at a time: the second finds the images of the first.
     let _lock = one_builder(lock, progress).await?;
     let mut ids = ImageIds::new();
     for Image { name, build } in each_once(images) {
         let id = match build {
             _ if name == OWN_IMAGE => ensure_own(engine, progress).await?,
-            Some(folder) => ensure_built(engine, name, folder, progress).await?,
+            Some(folder) => {
+                let context = build::Context::read(folder)?;
+                ensure_built(engine, name, context, name, progress).await?.0
+            }
             None => ensure_pulled(engine, name, progress).await?,
         };
         ids.insert(name.clone(), id);
@@ -61,21 +63,20 @@ pub async fn ensure(
     Ok(ids)
 }
 
-/// The image of this program alone.
 pub async fn ensure_this_program(
     engine: &Engine,
     lock: &Path,
     progress: &dyn Progress,
-) -> Result<String, ClusterError> {
+) -> ClusterResult<String> {
     let _lock = one_builder(lock, progress).await?;
     ensure_own(engine, progress).await
 }
 
-/// The names of those that would have to be made or fetched.
+/// Returns the names of the images that would have to be made or fetched.
 pub async fn missing(
     engine: &Engine,
     images: impl IntoIterator<Item = &Image>,
-) -> Result<BTreeSet<String>, ClusterError> {
+) -> ClusterResult<BTreeSet<String>> {
     let mut missing = BTreeSet::new();
     for Image { name, build } in each_once(images) {
         let tag = match build {
@@ -97,70 +98,65 @@ fn each_once<'a>(images: impl IntoIterator<Item = &'a Image>) -> impl Iterator<I
         .filter(move |image| seen.insert(&image.name))
 }
 
-async fn ensure_own(engine: &Engine, progress: &dyn Progress) -> Result<String, ClusterError> {
-    let context = own::context()?;
-    let tag = context.tag(OWN_IMAGE);
-    if let Some(id) = find(engine, &tag).await? {
-        // Another build of this program may have moved the plain tag meanwhile.
-        retag(engine, &tag, OWN_IMAGE).await?;
-        return Ok(id);
+async fn ensure_own(engine: &Engine, progress: &dyn Progress) -> ClusterResult<String> {
+    let (id, is_new) = ensure_built(engine, OWN_IMAGE, own::context()?, "self", progress).await?;
+    if is_new {
+        prune_own(engine).await?;
     }
-    let id = build::build(engine, context, &tag, "self", None, progress).await?;
-    retag(engine, &tag, OWN_IMAGE).await?;
-    prune_own(engine).await?;
     Ok(id)
 }
 
+/// Returns the id of the image that is built from this context, and whether it is new.
 async fn ensure_built(
     engine: &Engine,
     image: &str,
-    context: &Path,
+    context: build::Context,
+    label: &str,
     progress: &dyn Progress,
-) -> Result<String, ClusterError> {
-    let context = build::Context::read(context)?;
+) -> ClusterResult<(String, bool)> {
     let tag = context.tag(image);
-    if let Some(id) = find(engine, &tag).await? {
-        retag(engine, &tag, image).await?;
-        return Ok(id);
-    }
-    let base = match context.default_base() {
-        Some(wanted) => Some(base::ensure(engine, &wanted, progress).await?),
-        None => None,
+    let found = find(engine, &tag).await?;
+    let is_new = found.is_none();
+    let id = match found {
+        Some(id) => id,
+        None => {
+            let base = match context.default_base() {
+                Some(wanted) => Some(base::ensure(engine, &wanted, progress).await?),
+                None => None,
+            };
+            build::build(engine, context, &tag, label, base, progress).await?
+        }
     };
-    let id = build::build(engine, context, &tag, image, base, progress).await?;
+    // Another build of this program may have moved the plain tag meanwhile.
     retag(engine, &tag, image).await?;
-    Ok(id)
+    Ok((id, is_new))
 }
 
 async fn ensure_pulled(
     engine: &Engine,
     image: &str,
     progress: &dyn Progress,
-) -> Result<String, ClusterError> {
+) -> ClusterResult<String> {
     if let Some(id) = find(engine, image).await? {
         return Ok(id);
     }
     pull(engine, image, progress).await?;
     let id = find(engine, image).await?;
-    id.ok_or_else(|| ClusterError::Failed {
-        what: format!("pull {image}"),
-        reason: "the engine says it has, and does not have it".to_owned(),
+    id.ok_or_else(|| {
+        ClusterError::failed(
+            format!("pull {image}"),
+            "the engine says it has, and does not have it",
+        )
     })
 }
 
-/// The id of a local image.
-async fn find(engine: &Engine, tag: &str) -> Result<Option<String>, ClusterError> {
-    let inspect = async {
-        match engine.docker().inspect_image(tag).await {
-            Ok(image) => Ok(image.id),
-            Err(error) if is_not_found(&error) => Ok(None),
-            Err(error) => Err(error),
-        }
-    };
-    call(&format!("look up the image {tag}"), inspect).await
+async fn find(engine: &Engine, tag: &str) -> ClusterResult<Option<String>> {
+    let inspect = if_there(engine.docker().inspect_image(tag));
+    let found = call(&format!("look up the image {tag}"), inspect).await?;
+    Ok(found.and_then(|image| image.id))
 }
 
-async fn pull(engine: &Engine, image: &str, progress: &dyn Progress) -> Result<(), ClusterError> {
+async fn pull(engine: &Engine, image: &str, progress: &dyn Progress) -> ClusterResult {
     let task = progress.begin(&format!("pulling {image}"));
     let options = CreateImageOptions {
         from_image: Some(image.to_owned()),
@@ -184,13 +180,10 @@ async fn pull(engine: &Engine, image: &str, progress: &dyn Progress) -> Result<(
         Err(_) => format!("not done in {} s", PULL_DEADLINE.as_secs()),
     };
     task.finish("no registry has it for us");
-    Err(ClusterError::Failed {
-        what: format!("pull {image}"),
-        reason,
-    })
+    Err(ClusterError::failed(format!("pull {image}"), reason))
 }
 
-async fn retag(engine: &Engine, from: &str, to: &str) -> Result<(), ClusterError> {
+async fn retag(engine: &Engine, from: &str, to: &str) -> ClusterResult {
     let (repo, tag) = to.rsplit_once(':').unwrap_or((to, "latest"));
     let options = TagImageOptions {
         repo: Some(repo.to_owned()),
@@ -200,8 +193,8 @@ async fn retag(engine: &Engine, from: &str, to: &str) -> Result<(), ClusterError
     call(&format!("tag {from} as {to}"), tagged).await
 }
 
-/// Removes every image that `fencepost images` made. Returns their tags.
-pub async fn remove_all(engine: &Engine) -> Result<Vec<String>, ClusterError> {
+/// Removes every image that `fencepost images` made; returns their tags.
+pub async fn remove_all(engine: &Engine) -> ClusterResult<Vec<String>> {
     let mut removed = Vec::new();
     for tag in made_by_us(engine, labels::IMAGE).await?.concat() {
         let options = RemoveImageOptions::default();
@@ -212,21 +205,22 @@ pub async fn remove_all(engine: &Engine) -> Result<Vec<String>, ClusterError> {
     Ok(removed)
 }
 
-/// Every rebuild of this program leaves an image; the oldest go.
-async fn prune_own(engine: &Engine) -> Result<(), ClusterError> {
+/// Removes the oldest images of this program, because every rebuild leaves one.
+async fn prune_own(engine: &Engine) -> ClusterResult {
     let own = made_by_us(engine, &format!("{}=self", labels::IMAGE)).await?;
     for tag in own.into_iter().skip(OWN_IMAGES_KEPT).flatten() {
         let options = RemoveImageOptions::default();
         let removed = engine.docker().remove_image(&tag, Some(options), None);
-        // One that a container still uses is refused, and goes another time.
+        // The engine refuses to remove an image that a container still uses; it is removed another
+        // time.
         let _ = call("remove an old image of this program", removed).await;
     }
     Ok(())
 }
 
-/// The tags of each image with this label, the latest first. Whatever is built from one
-/// of ours inherits its labels, so the name has to be ours as well.
-async fn made_by_us(engine: &Engine, label: &str) -> Result<Vec<Vec<String>>, ClusterError> {
+/// Returns the tags of each image with this label, the latest first. Everything that is built from
+/// one of ours inherits its labels, so the name has to be ours as well.
+async fn made_by_us(engine: &Engine, label: &str) -> ClusterResult<Vec<Vec<String>>> {
     let options = ListImagesOptions {
         filters: Some(label_filter(label)),
         ..Default::default()
@@ -246,11 +240,13 @@ fn own_tags(mut images: Vec<ImageSummary>) -> Vec<Vec<String>> {
         .collect()
 }
 
-/// Whoever waits for it may stop waiting at any time.
-async fn one_builder(path: &Path, progress: &dyn Progress) -> Result<Flock<File>, ClusterError> {
-    let failed = |reason: String| ClusterError::Failed {
-        what: format!("lock the making of images ({})", path.display()),
-        reason,
+/// Waits for the lock. The caller may stop waiting at any time.
+async fn one_builder(path: &Path, progress: &dyn Progress) -> ClusterResult<Flock<File>> {
+    let failed = |reason: String| {
+        ClusterError::failed(
+            format!("lock the making of images ({})", path.display()),
+            reason,
+        )
     };
     let file = files::append_private(path).map_err(|error| failed(error.to_string()))?;
     let file = match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
@@ -264,10 +260,10 @@ async fn one_builder(path: &Path, progress: &dyn Progress) -> Result<Flock<File>
         Ok(Ok(locked)) => locked.map_err(|(_, error)| failed(error.to_string()))?,
         Ok(Err(error)) => return Err(failed(error.to_string())),
         Err(_) => {
-            return Err(ClusterError::Deadline {
-                what: "another run that makes images".to_owned(),
-                after: OTHER_BUILDER_DEADLINE,
-            });
+            return Err(ClusterError::deadline(
+                "another run that makes images",
+                OTHER_BUILDER_DEADLINE,
+            ));
         }
     };
     task.finish("done");
@@ -286,7 +282,7 @@ mod tests {
         }
     }
 
-    /// They inherit the label by which ours are found.
+    /// Such images inherit the label by which ours are found.
     #[test]
     fn images_that_somebody_built_from_ours_are_not_ours() {
         let images = vec![

@@ -1,33 +1,30 @@
-//! This program as an image: the running executable and the shared libraries
-//! it maps, and nothing else.
+//! This program as an image: the running executable and the shared libraries it maps, and nothing
+//! else.
 
 use super::build::Context;
-use crate::cluster::ClusterError;
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use super::*;
 
-/// glibc before 2.34 looks names up through these, loaded only when needed.
+/// glibc before 2.34 looks names up through these, and loads them only when needed.
 const NAME_SERVICE: [&str; 3] = ["libnss_dns.so.2", "libnss_files.so.2", "libresolv.so.2"];
 
-/// It belongs to the program, and not to whoever writes topologies.
+/// The Dockerfile is part of the program, not of a topology.
 const DOCKERFILE: &str = include_str!("own.Dockerfile");
 
-pub fn context() -> Result<Context, ClusterError> {
+pub fn context() -> ClusterResult<Context> {
     Ok(Context::of(DOCKERFILE)
         .with_folder("data")
         .with_root(pack()?))
 }
 
-/// From the path in the image to the contents.
-fn pack() -> Result<BTreeMap<PathBuf, Vec<u8>>, ClusterError> {
+/// Returns the contents of the files by their paths in the image.
+fn pack() -> ClusterResult<BTreeMap<PathBuf, Vec<u8>>> {
     let read = |path: &Path| {
-        std::fs::read(path).map_err(|error| ClusterError::Failed {
-            what: format!("pack {} into an image", path.display()),
-            reason: error.to_string(),
+        std::fs::read(path).map_err(|error| {
+            ClusterError::failed(format!("pack {} into an image", path.display()), error)
         })
     };
     let mut files = BTreeMap::new();
-    // Not `current_exe`: that path may have been replaced by a rebuild since we started.
+    // Not `current_exe`: a rebuild may have replaced that path since we started.
     files.insert(
         PathBuf::from("fencepost"),
         read(Path::new("/proc/self/exe"))?,
@@ -39,8 +36,8 @@ fn pack() -> Result<BTreeMap<PathBuf, Vec<u8>>, ClusterError> {
     Ok(files)
 }
 
-/// The shared objects in /proc/self/maps, the dynamic loader among them, at
-/// the paths where the loader will look for them.
+/// Returns the shared objects in /proc/self/maps, the dynamic loader among them, at the paths where
+/// the loader will look for them.
 fn mapped_libraries(maps: &[u8]) -> Vec<PathBuf> {
     let maps = String::from_utf8_lossy(maps);
     let mut libraries: Vec<PathBuf> = maps
@@ -56,7 +53,7 @@ fn mapped_libraries(maps: &[u8]) -> Vec<PathBuf> {
         let extra = NAME_SERVICE.map(|name| folder.join(name));
         libraries.extend(extra.into_iter().filter(|path| path.is_file()));
     }
-    // The executable names its loader by a fixed path, often a link to the mapped file.
+    // The executable names its loader by a fixed path, which is often a link to the mapped file.
     let loaders = ["/lib64/ld-linux-x86-64.so.2", "/lib/ld-linux-aarch64.so.1"];
     libraries.extend(
         loaders

@@ -1,63 +1,56 @@
-//! Programs of this machine, run to their end and never beyond ours.
+//! Programs of this machine, which are run to their end and never outlive us.
 
-use crate::cluster::{ClusterError, LastLines};
+use super::*;
+use crate::cluster::LastLines;
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use std::io::{Read, Seek};
 use std::process::Stdio;
-use std::time::Duration;
 use tokio::process::{Child, Command};
 
-/// What a program gets to tidy up after SIGTERM: mmdebstrap finishes the step it
-/// is in, then unmounts and removes its work folder.
+/// The time that a program gets to tidy up after SIGTERM: mmdebstrap finishes the step it is in,
+/// then unmounts and removes its work folder.
 const TIDY_UP_LOOKS: u32 = 600;
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-pub struct Ended {
+pub struct ProgramExit {
     pub success: bool,
     pub stderr: LastLines,
 }
 
-/// The caller sets arguments and stdout.
-pub async fn run(mut command: Command, what: &str, limit: Duration) -> Result<Ended, ClusterError> {
-    let failed = |error: std::io::Error| ClusterError::Failed {
-        what: what.to_owned(),
-        reason: error.to_string(),
-    };
-    // Into a file and not a pipe: a program that tidies up after we have gone
-    // must not die of a broken pipe in the middle of it.
+/// Runs a command, of which the caller sets arguments and stdout.
+pub async fn run(mut command: Command, what: &str, limit: Duration) -> ClusterResult<ProgramExit> {
+    let failed = |error: std::io::Error| ClusterError::failed(what, error);
+    // A file and not a pipe: a program that tidies up after we have gone must not die of a broken
+    // pipe in the middle of it.
     let mut stderr = tempfile::tempfile().map_err(failed)?;
     command
         .stdin(Stdio::null())
         .stderr(stderr.try_clone().map_err(failed)?)
         .process_group(0);
-    let mut running = Running(command.spawn().map_err(failed)?);
+    let mut running = RunningProgram(command.spawn().map_err(failed)?);
     let status = match tokio::time::timeout(limit, running.0.wait()).await {
         Ok(status) => status.map_err(failed)?,
         Err(_) => {
-            return Err(ClusterError::Deadline {
-                what: what.to_owned(),
-                after: limit,
-            });
+            return Err(ClusterError::deadline(what, limit));
         }
     };
     let mut text = Vec::new();
     let read = stderr.rewind().and_then(|()| stderr.read_to_end(&mut text));
     read.map_err(failed)?;
-    Ok(Ended {
+    Ok(ProgramExit {
         success: status.success(),
         stderr: LastLines::of(&String::from_utf8_lossy(&text)),
     })
 }
 
-/// Given up, a program and its children are asked to end before they are made
-/// to. It has a process group of its own, so that a Ctrl-C reaches it in no
-/// other way.
-struct Running(Child);
+/// A running program. If it is given up, it and its children are asked to end before they are
+/// killed. It has a process group of its own, so that a Ctrl-C reaches it in no other way.
+struct RunningProgram(Child);
 
-impl Drop for Running {
+impl Drop for RunningProgram {
     fn drop(&mut self) {
-        // A child that was waited for has no pid any more; it may be somebody else's.
+        // A child that was waited for has no pid any more; the pid may be that of another process.
         let Some(pid) = self.0.id().and_then(|pid| i32::try_from(pid).ok()) else {
             return;
         };

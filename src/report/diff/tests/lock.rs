@@ -1,11 +1,5 @@
-use super::{PLAIN, between, read_value};
-use crate::model::{
-    CaseResult, Finding, Found, Kept, LockOutcome, Outcome, Promise, ViolationKind,
-};
-use crate::report::diff::{Standing, Verdict, compare, folded, page, screen};
-use crate::report::json::result;
-use crate::report::look::Look;
-use crate::report::made_up::{excused, lock_case, run, violation};
+use super::*;
+use crate::report::made_up::{PLAIN, excused, lock_case, missed, run, says, violation};
 
 fn locked(exclusion: Kept, determined: bool) -> CaseResult {
     let mut case = lock_case("fenced", exclusion);
@@ -13,7 +7,7 @@ fn locked(exclusion: Kept, determined: bool) -> CaseResult {
     case
 }
 
-/// A fenced resource stays safe whatever the lock does, so the verdict alone says nothing.
+/// A fenced resource stays safe whatever the lock does, so the verdict alone is not enough.
 #[test]
 fn a_good_lock_and_one_that_excludes_nobody_do_not_compare_the_same() {
     let good = run(vec![locked(Kept::Kept, true)]);
@@ -31,15 +25,16 @@ fn a_good_lock_and_one_that_excludes_nobody_do_not_compare_the_same() {
         "a verdict changed (fenced lock kept -> broken); measurements: 0 of 0 beyond the noise";
     assert_eq!(difference.headline(), headline);
     let text = screen(&difference, &PLAIN);
-    for said in [
-        "! fenced  as expected, lock kept  as expected, lock broken",
-        "fenced violations granted_while_held: 0 -> 1",
-        "fenced excused granted_while_held: 0 -> 1",
-        "fenced promise exclusion: kept -> broken",
-        "fenced promise tokens: none -> not tested",
-    ] {
-        assert!(text.contains(said), "{said}\n{text}");
-    }
+    says(
+        &text,
+        &[
+            "! fenced  as expected, lock kept  as expected, lock broken",
+            "fenced violations granted_while_held: 0 -> 1",
+            "fenced excused granted_while_held: 0 -> 1",
+            "fenced promise exclusion: kept -> broken",
+            "fenced promise tokens: none -> not tested",
+        ],
+    );
     let page = page(&difference, false);
     let row = "| fenced | as expected, lock kept | **as expected, lock broken** |";
     assert!(page.contains(row), "{page}");
@@ -68,8 +63,8 @@ fn only_luck_decides_whether_a_storm_has_an_excused_break() {
     use LockOutcome::*;
     let verdict = |old, new, determined| Verdict {
         case: "a".to_owned(),
-        old: Standing::AsExpected,
-        new: Standing::AsExpected,
+        old: CaseStatus::Judged(Outcome::AsExpected),
+        new: CaseStatus::Judged(Outcome::AsExpected),
         old_lock: old,
         new_lock: new,
         determined,
@@ -116,11 +111,9 @@ fn nothing_out_of_a_result_is_markup_or_moves_a_cursor() {
         let mut case = locked(Kept::Kept, true);
         case.judgement.last_writers.clear();
         case.verdict.findings.push(Finding {
-            what: what.to_owned(),
-            expected: hostile.to_owned(),
             held: true,
-            found: Found::Count(1),
             outcome: Outcome::AsExpected,
+            ..missed(what, hostile, 1)
         });
         let mut run = run(vec![case]);
         run.settings = vec![settings.to_owned()];

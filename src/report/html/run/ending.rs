@@ -1,108 +1,86 @@
-//! The end of the page: how long it took, where it ran, and how to see it again.
+//! The end of the page: how long it took, where it ran, and how to repeat it.
 
-use super::RunPage;
-use crate::report::html::table::{Cell, table};
-use crate::report::json;
-use crate::report::markup::{cut, element, escaped};
-use std::collections::BTreeSet;
+use super::*;
+use crate::report::html::table::{markup, name, number, table, words};
 
-/// The remark that a command leaves in the scenario that it writes from its options.
+/// The comment that a command leaves in the scenario that it writes from its options.
 const WRITTEN_BY: &str = "# Written by: ";
 const MOST_ROWS: usize = 200;
 const LONGEST_VALUE: usize = 1_000;
-/// Far more than anybody writes by hand.
+/// This is far longer than any scenario written by hand.
 const LONGEST_SCENARIO: usize = 50_000;
 
-pub fn ending(page: &RunPage<'_>) -> String {
+pub fn ending(page: &RunPage<'_>) -> Markup {
     let run = page.run;
-    let mut text = "<section id=\"again\">\n<h2>To see it again</h2>\n".to_owned();
     let typed = typed(page);
     let by_name = typed.map_or_else(|| command(page, &run.scenario), str::to_owned);
-    text += &element("pre", &[("data-command", &"run")], &escaped(&by_name));
-    if typed.is_none() {
-        let own = run.folder.join("scenario.yml").display().to_string();
-        let own = element(
-            "pre",
-            &[("data-command", &"own")],
-            &escaped(&command(page, &own)),
-        );
-        text += "\n<p>Or, where no scenario of that name is in the library, or it says something else by now, \
-                 from the text as it was run:</p>\n";
-        text += &own;
-    }
-    text += &format!(
-        "\n<p><small>The text as it was run is <code>scenario.yml</code> beside this page; its hash is \
-         <code>{}</code>. <code>fencepost check</code> judges the recorded files again.</small></p>\n",
-        escaped(&run.scenario_hash),
-    );
+    let own = run.folder.join("scenario.yml").display().to_string();
     let scenario = cut(page.scenario.trim_end(), LONGEST_SCENARIO);
     let is_cut = scenario.len() < page.scenario.trim_end().len();
-    text += &format!(
-        "<details>\n<summary>Scenario{}</summary>\n{}\n</details>\n",
-        if is_cut {
-            ", the beginning; all of it is in scenario.yml"
-        } else {
-            ""
-        },
-        element("pre", &[], &escaped(&scenario))
-    );
-    text += &format!(
-        "<details>\n<summary>Environment</summary>\n{}</details>\n",
-        environment(page)
-    );
-    text += &format!(
-        "<details>\n<summary>How long it took</summary>\n{}</details>\n",
-        phases(page)
-    );
-    text + "</section>\n"
+    html! {
+        section #again {
+            h2 { "To see it again" }
+            pre data-command="run" { (by_name) }
+            @if typed.is_none() {
+                p { "Or, where no scenario of that name is in the library, or it says something \
+                     else by now, from the text as it was run:" }
+                pre data-command="own" { (command(page, &own)) }
+            }
+            p { small {
+                "The text as it was run is " code { "scenario.yml" } " beside this page; its hash is "
+                code { (run.scenario_hash) } ". " code { "fencepost check" }
+                " judges the recorded files again."
+            } }
+            details {
+                summary {
+                    "Scenario" @if is_cut { ", the beginning; all of it is in scenario.yml" }
+                }
+                pre { (scenario) }
+            }
+            details { summary { "Environment" } (environment(page)) }
+            details { summary { "How long it took" } (phases(page)) }
+        }
+    }
 }
 
-fn environment(page: &RunPage<'_>) -> String {
-    let all = json::environment(page.run);
-    let all = all.as_object().into_iter().flatten();
-    let rows = all.map(|(name, value)| {
-        let value = value
-            .as_str()
-            .map_or_else(|| value.to_string(), str::to_owned);
-        vec![Cell::words(name), Cell::markup(code(&value))]
-    });
-    let rows: Vec<_> = rows.collect();
+fn environment(page: &RunPage<'_>) -> Markup {
+    let all = document::environment(page.run);
+    let code = |value: &str| html! { code { (cut(value, LONGEST_VALUE)) } };
+    let rows = all
+        .iter()
+        .map(|(name, value)| vec![words(name), markup(code(value))]);
     table(&["what", ""], rows, MOST_ROWS, "result.json")
 }
 
-/// Phases of all cases beside each other; one that a case did not have is not 0.
-fn phases(page: &RunPage<'_>) -> String {
+/// Shows the phases of all cases side by side; a missing phase is not shown as 0.
+fn phases(page: &RunPage<'_>) -> Markup {
     let cases = &page.run.cases;
     let names = cases.iter().flat_map(|case| case.notes.measurements.keys());
     let names: BTreeSet<&String> = names.collect();
-    let rows = names.into_iter().map(|name| {
-        let shown = name.trim_end_matches("_ms").replace('_', " ");
+    let rows = names.into_iter().map(|phase| {
+        let shown = phase.trim_end_matches("_ms").replace('_', " ");
         let times = cases.iter().map(|case| {
-            let measured = case.notes.measurements.get(name);
-            Cell::number(measured.map_or("–".to_owned(), |ms| format!("{ms} ms")))
+            let measured = case.notes.measurements.get(phase);
+            number(measured.map_or("–".to_owned(), |ms| format!("{ms} ms")))
         });
-        std::iter::once(Cell::name(shown)).chain(times).collect()
+        std::iter::once(name(shown)).chain(times).collect()
     });
     let heads = cases.iter().map(|case| case.name.as_str());
     let heads: Vec<&str> = std::iter::once("").chain(heads).collect();
     table(&heads, rows, MOST_ROWS, "result.json")
 }
 
-fn code(text: &str) -> String {
-    element("code", &[], &escaped(&cut(text, LONGEST_VALUE)))
-}
-
-/// What was typed, where the scenario was written from that.
+/// Returns the command line, if the scenario was written from one.
 fn typed<'a>(page: &RunPage<'a>) -> Option<&'a str> {
     let first_line = page.scenario.lines().next();
     first_line.and_then(|line| line.strip_prefix(WRITTEN_BY))
 }
 
-/// What to type for the same run of a scenario by its name, or of a file.
+/// Returns the command that repeats the run, for a scenario's name or a file.
 fn command(page: &RunPage<'_>, scenario: &str) -> String {
     let run = page.run;
     let mut words = vec!["fencepost run".to_owned(), in_a_shell(scenario)];
-    // Containers are the default, and processes only where there are none.
+    // Containers are the default; local processes are used only where there are none.
     let is_local = run
         .environment
         .get("runtime")

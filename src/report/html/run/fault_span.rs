@@ -1,6 +1,6 @@
-//! The rows of one fault, as the one thing that they are about.
+//! All rows of one fault, combined.
 
-use crate::model::{FaultKind, FaultRow, FaultStage};
+use super::*;
 use std::collections::{HashMap, HashSet};
 
 pub struct FaultSpan<'a> {
@@ -9,21 +9,21 @@ pub struct FaultSpan<'a> {
     pub called: &'a str,
     pub requested_ns: u64,
     pub observed_ns: Option<u64>,
-    /// From here on it was being undone.
+    /// When undoing it began.
     pub ending_ns: Option<u64>,
     pub ended_ns: Option<u64>,
-    /// Healing undid it, and not the timeline.
+    /// Whether it was undone by healing and not by the timeline.
     pub healed: bool,
-    /// What was seen of it, or why nothing was.
+    /// What was observed of it, or why nothing was.
     pub proof: &'a str,
-    /// In their order, of a great many the first.
+    /// The rows in their order; only the first if there are many.
     pub rows: Vec<&'a FaultRow>,
 }
 
 /// A fault has a row for each of its stages, and hardly ever more.
 const MOST_ROWS: usize = 24;
 
-/// All faults in the order in which they were asked for, each once.
+/// Returns each fault once, in the order of the requests.
 pub fn fault_spans(all: &[FaultRow]) -> Vec<FaultSpan<'_>> {
     let rows = Rows::of(all);
     let mut known = HashSet::new();
@@ -32,11 +32,11 @@ pub fn fault_spans(all: &[FaultRow]) -> Vec<FaultSpan<'_>> {
     requested.map(|request| rows.span(request)).collect()
 }
 
-/// Rows by what they are looked up for.
+/// Rows by the keys that they are looked up with.
 #[derive(Default)]
 struct Rows<'a> {
     by_id: HashMap<u32, Vec<&'a FaultRow>>,
-    /// Requests by what was asked for and of whom, in the order of time.
+    /// Requests by kind and target, in the order of time.
     requests: HashMap<(FaultKind, &'a str), Vec<&'a FaultRow>>,
 }
 
@@ -61,9 +61,10 @@ impl<'a> Rows<'a> {
         rows.find(|row| row.stage == stage).map(|row| row.at_ns)
     }
 
-    /// A stop is undone by an action with rows of its own.
+    /// Returns the request that undid this one. For example, a stop is undone by an action with
+    /// its own rows.
     fn undoing(&self, request: &FaultRow) -> Option<&'a FaultRow> {
-        let undoing = undone_by(request.fault).iter().filter_map(|&kind| {
+        let undoing = request.fault.facts().ended_by.iter().filter_map(|&kind| {
             let requests = self.requests.get(&(kind, request.target.as_str()))?;
             let later = requests.partition_point(|row| row.at_ns < request.at_ns);
             requests.get(later).copied()
@@ -97,20 +98,11 @@ impl<'a> Rows<'a> {
     }
 }
 
-fn undone_by(kind: FaultKind) -> &'static [FaultKind] {
-    match kind {
-        FaultKind::Pause => &[FaultKind::Resume],
-        FaultKind::Freeze => &[FaultKind::Thaw],
-        FaultKind::Kill => &[FaultKind::Restart, FaultKind::RestartEmpty],
-        _ => &[],
-    }
-}
-
 impl FaultSpan<'_> {
-    /// When it was over, as far as is known: an act that only happens is over
-    /// when it was seen to have happened.
+    /// Returns when it was over, as far as is known. A fault that happens at a moment is over
+    /// when it was observed.
     pub fn last_ns(&self) -> Option<u64> {
-        match self.kind.stands() {
+        match self.kind.lasts() {
             true => self.ended_ns.or(self.ending_ns),
             false => self.observed_ns.or(Some(self.requested_ns)),
         }

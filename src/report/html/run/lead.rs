@@ -1,62 +1,51 @@
-//! What comes first: the verdict in a sentence, made from the record.
+//! The beginning of the page: the verdict in one sentence, made from the record.
 
-use super::RunPage;
-use crate::model::{CaseResult, DoubtReason, Fence, Outcome, RunRecord};
-use crate::report::lock;
-use crate::report::mark::Mark;
-use crate::report::markup::{cut, element, escaped};
-use crate::report::terminal::finding_words;
+use super::*;
 
-/// Of more cases than this, each has a line of its own.
+/// With more cases than this, each has its own line.
 const CASES_IN_A_SENTENCE: usize = 3;
-/// Of more cases than this, the first are told of.
+/// The most cases that are described.
 const MOST_CASES: usize = 100;
-/// Letters of what one thing comes to.
+/// The most letters of one sentence.
 const LONGEST: usize = 2_000;
 
-pub fn lead(page: &RunPage<'_>) -> String {
+pub fn lead(page: &RunPage<'_>) -> Markup {
     let run = page.run;
     let mark = Mark::of(run.verdict());
-    let mut text = format!(
-        "<header data-scenario=\"{0}\" data-verdict=\"{1}\">\n<h1 class=\"verdict\">{0} {2}</h1>\n",
-        escaped(&run.scenario),
-        mark.name,
-        mark.badge(),
+    html! {
+        header data-scenario=(run.scenario) data-verdict=(mark.name) {
+            h1.verdict { (run.scenario) " " (mark.badge()) }
+            (warnings(page))
+            (sentence(run))
+            @if !page.about.is_empty() { p.faint { (cut(page.about, LONGEST)) } }
+        }
+    }
+}
+
+fn sentence(run: &RunRecord) -> Markup {
+    let clauses: Vec<String> = run.cases.iter().take(MOST_CASES).map(clause).collect();
+    let (good, all) = (
+        run.cases_as_expected(),
+        run.cases.len() + run.unfinished.len(),
     );
-    text += &warnings(page);
-    text += &sentence(run);
-    if !page.about.is_empty() {
-        let about = escaped(&cut(page.about, LONGEST));
-        text += &element("p", &[("class", &"faint")], &about);
-    }
-    text + "\n</header>\n"
-}
-
-fn sentence(run: &RunRecord) -> String {
-    let scenario = escaped(&run.scenario);
-    let verdict = run.verdict();
-    let clauses = run.cases.iter().take(MOST_CASES).map(clause);
-    let clauses: Vec<String> = clauses.collect();
-    if clauses.len() <= CASES_IN_A_SENTENCE {
-        let sentences = clauses.iter().map(|clause| format!(" {clause}."));
-        let sentences: String = sentences.collect();
-        return format!("<p class=\"lead\">{scenario}: {verdict}.{sentences}</p>\n");
-    }
-    let as_expected = |case: &&CaseResult| case.verdict.outcome == Outcome::AsExpected;
-    let good = run.cases.iter().filter(as_expected).count();
-    let all = run.cases.len() + run.unfinished.len();
-    let items = clauses.iter();
-    let items = items.map(|clause| format!("<li>{clause}.</li>\n"));
     let more = run.cases.len() - clauses.len();
-    let more = (more > 0).then(|| format!("<li>{more} more cases are in result.json.</li>\n"));
-    format!(
-        "<p class=\"lead\">{scenario}: {verdict}. {good} of {all} cases came out as expected.</p>\n\
-         <ul>\n{}</ul>\n",
-        items.chain(more).collect::<String>()
-    )
+    let is_short = clauses.len() <= CASES_IN_A_SENTENCE;
+    html! {
+        p.lead {
+            (run.scenario) ": " (run.verdict()) "."
+            @if is_short { @for clause in &clauses { " " (clause) "." } }
+            @else { " " (good) " of " (all) " cases came out as expected." }
+        }
+        @if !is_short {
+            ul {
+                @for clause in &clauses { li { (clause) "." } }
+                @if more > 0 { li { (more) " more cases are in result.json." } }
+            }
+        }
+    }
 }
 
-/// What happened in one case: the end of its story, and how much of that there was.
+/// Describes what happened in one case: the end of its story, and how many violations there were.
 fn clause(case: &CaseResult) -> String {
     let judgement = &case.judgement;
     let is_without_writes = case.notes.is_without_writes();
@@ -87,7 +76,7 @@ fn clause(case: &CaseResult) -> String {
     let mut text = format!("{conditions}, {happened}");
     let unmet = case.verdict.findings.iter().filter(|found| !found.held);
     for finding in unmet {
-        text += &format!(", {}", finding_words(finding));
+        text += &format!(", {}", terminal::finding_words(finding));
     }
     if let Some(outcome) = lock::outcome(case) {
         text += &format!(", and {outcome}");
@@ -96,16 +85,12 @@ fn clause(case: &CaseResult) -> String {
         && let Some(doubt) = case.verdict.doubts.first()
     {
         let first_line = doubt.text.lines().next().unwrap_or_default();
-        let certain = match doubt.reason {
-            DoubtReason::NotOffered => "not offered",
-            _ => "not certain",
-        };
-        text += &format!(", and this is {certain}: {first_line}");
+        text += &format!(", and this is {}: {first_line}", lock::certainty(doubt));
     }
-    escaped(&cut(&text, LONGEST))
+    cut(&text, LONGEST).into_owned()
 }
 
-/// How many there were in a case that only makes locks.
+/// Returns the number of locks in a case that only makes locks.
 fn locks(case: &CaseResult) -> u64 {
     let keyspace = case.notes.load.iter().flat_map(|load| &load.keyspace);
     let made = keyspace.map(|keyspace| {
@@ -116,24 +101,17 @@ fn locks(case: &CaseResult) -> u64 {
     made.sum()
 }
 
-fn warnings(page: &RunPage<'_>) -> String {
+fn warnings(page: &RunPage<'_>) -> Markup {
     let run = page.run;
     let mut said: Vec<String> = page.ended_early.iter().cloned().collect();
     let unfinished = run.unfinished.iter().take(MOST_CASES);
     said.extend(unfinished.map(|case| format!("{case} did not finish")));
     let more = run.unfinished.len().saturating_sub(MOST_CASES);
     said.extend((more > 0).then(|| format!("{more} more did not finish")));
-    if !run.settings.is_empty() {
-        said.push(format!("with {}", run.settings.join(", ")));
-    }
-    if let Some(mutant) = &run.mutant {
-        said.push(format!("with the defect `{mutant}` switched on"));
-    }
-    let lines = said.iter().map(|line| escaped(&cut(line, LONGEST)));
-    let lines = lines.map(|line| element("p", &[], &line));
-    let lines: String = lines.collect();
-    match lines.is_empty() {
-        true => lines,
-        false => element("div", &[("class", &"warning"), ("role", &"note")], &lines) + "\n",
+    said.extend(terminal::overrides(run));
+    html! {
+        @if !said.is_empty() {
+            div.warning role="note" { @for line in &said { p { (cut(line, LONGEST)) } } }
+        }
     }
 }

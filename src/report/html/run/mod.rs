@@ -1,5 +1,5 @@
-//! The page of a run: the verdict first, then case by case what was expected,
-//! what happened, and how it came to that; at the end how to see it again.
+//! The page of a run: first the verdict, then for each case the expectations, the events and
+//! their explanation, and at the end how to repeat the run.
 
 mod case;
 mod drawing;
@@ -12,14 +12,12 @@ mod tables;
 mod tests;
 mod window;
 
-use super::document;
-use crate::model::{CaseRecord, Held, Name, RunRecord};
-use crate::report::load;
-use crate::report::markup::{element, escaped};
+use super::*;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
+use fault_span::{FaultSpan, fault_spans};
 use sha2::{Digest, Sha256};
-use std::collections::BTreeMap;
+use window::{Window, windows};
 
 /// Everything that the page of a run is made from.
 pub struct RunPage<'a> {
@@ -27,103 +25,101 @@ pub struct RunPage<'a> {
     pub about: &'a str,
     /// The scenario's file as it was run.
     pub scenario: &'a str,
-    /// What can be drawn of each case, by its name.
+    /// The evidence that can be drawn, by name of the case.
     pub evidence: &'a BTreeMap<Name, CaseEvidence>,
     /// File names and contents.
     pub plots: &'a [(String, String)],
-    /// The run was for this case alone, though the scenario has others.
+    /// The one case that this run was for, if the scenario has others.
     pub only: Option<&'a str>,
-    /// Why the run has no whole result, where it has none.
+    /// Why the run has no complete result, if that is so.
     pub ended_early: Option<String>,
 }
 
-/// What a case recorded, and how the judge reads the holds in it.
+/// The record of a case, and the holds that the judge reads in it.
 pub struct CaseEvidence {
     pub record: CaseRecord,
     pub held: Vec<Held>,
 }
 
-/// Of the tables of a load, which scroll in a box of their own where a page is narrower.
+/// The width of the tables of a load, which scroll in their own box on a narrower page.
 const COLUMNS: usize = 100;
 const SCRIPT: &str = include_str!("script.js");
 
-/// Bytes of all cases together, and of each other part. So the page has less than 5 MB,
-/// whatever was recorded; every part also bounds what it lists and draws, so that only
-/// a record that nobody makes by running something comes to this.
+/// The most bytes of all cases together, and of each other part. They keep the page below 5 MB,
+/// whatever was recorded. Every part also limits what it lists and draws, so that no record of
+/// a real run reaches these bounds.
 const OF_CASES: usize = 3_000_000;
 const OF_A_PART: usize = 400_000;
 
 pub fn page(page: &RunPage<'_>) -> String {
     let run = page.run;
-    let mut body = drawing::definitions() + &bounded(lead::lead(page), "header");
-    body += &cases(page);
-    body += &bounded(loads(page), "section");
-    body += &bounded(tables::counts(run), "section");
-    body += &promises::kinds();
-    body += &bounded(ending::ending(page), "section");
-    body += &format!("<script>{SCRIPT}</script>\n");
+    let body = html! {
+        (drawing::definitions())
+        @let lead = bounded(lead::lead(page));
+        @match lead { Some(lead) => (lead), None => header { (no_room()) } }
+        (cases(page))
+        @for part in [loads(page), tables::counts(run), promises::kinds(), ending::ending(page)] {
+            @match bounded(part) { Some(part) => (part), None => section { (no_room()) } }
+        }
+        script { (PreEscaped(SCRIPT)) }
+    };
     let title = format!("{}: {}", run.scenario, run.verdict());
     document(&title, &head(), &body)
 }
 
-fn bounded(part: String, element: &str) -> String {
-    match part.len() > OF_A_PART {
-        true => format!(
-            "<{element}>\n<p>There is no room for this part on one page; result.json has it.</p>\n</{element}>\n"
-        ),
-        false => part,
-    }
+fn bounded(part: Markup) -> Option<Markup> {
+    Some(seen(part)).filter(|part| part.0.len() <= OF_A_PART)
 }
 
-fn cases(page: &RunPage<'_>) -> String {
+fn no_room() -> Markup {
+    html! { p { "There is no room for this part on one page; result.json has it." } }
+}
+
+fn cases(page: &RunPage<'_>) -> Markup {
     let all = &page.run.cases;
     let mut text = String::new();
     for (index, one) in all.iter().enumerate() {
-        let section = case::section(index, one, page.evidence.get(&one.name), all.len());
-        let without_details = case::without_details(index, one);
-        let mut ways = [section, without_details].into_iter();
-        match ways.find(|way| text.len() + way.len() <= OF_CASES) {
-            Some(way) => text += &way,
+        let section = || case::section(index, one, page.evidence.get(&one.name), all.len());
+        let ways: [&dyn Fn() -> Markup; 2] = [&section, &|| case::without_details(index, one)];
+        let mut ways = ways.into_iter().map(|way| seen(way()));
+        match ways.find(|way| text.len() + way.0.len() <= OF_CASES) {
+            Some(way) => text += &way.0,
             None => {
                 let more = all.len() - index;
-                return text + &format!("<p>{more} more cases are in result.json.</p>\n");
+                text += &format!("<p>{more} more cases are in result.json.</p>\n");
+                break;
             }
         }
     }
-    text
+    PreEscaped(text)
 }
 
-/// Nothing may be fetched, and no script runs but the page's own: whatever a name
-/// in a file looks like, it does nothing.
-fn head() -> String {
+/// Returns a head that forbids fetching and every script except the page's own, so that no name
+/// in a file can do anything.
+fn head() -> Markup {
     let hash = BASE64_STANDARD.encode(Sha256::digest(SCRIPT));
     let policy = format!(
         "default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'; \
          base-uri 'none'; form-action 'none'"
     );
-    let attributes = [
-        ("http-equiv", &"Content-Security-Policy" as _),
-        ("content", &policy as _),
-    ];
-    let policy = crate::report::markup::opened("meta", &attributes);
-    format!(
-        "{policy}>\n<style>\n{}</style>\n",
-        include_str!("style.css")
-    )
+    html! {
+        meta http-equiv="Content-Security-Policy" content=(policy);
+        style { (PreEscaped(include_str!("style.css"))) }
+    }
 }
 
-/// What a load measured; nothing for a run without one.
-fn loads(page: &RunPage<'_>) -> String {
+/// Shows the measurements of a load; nothing for a run without one.
+fn loads(page: &RunPage<'_>) -> Markup {
     let table = load::table(page.run, COLUMNS);
-    if table.is_empty() && page.plots.is_empty() {
-        return String::new();
+    html! {
+        @if !table.is_empty() || !page.plots.is_empty() {
+            section #load {
+                h2 { "Load" }
+                @for (name, svg) in page.plots {
+                    figure class="wide plot" data-plot=(name) { (PreEscaped(svg)) }
+                }
+                pre { (table.trim_end()) }
+            }
+        }
     }
-    let mut text = "<section id=\"load\">\n<h2>Load</h2>\n".to_owned();
-    for (name, svg) in page.plots {
-        let attributes = [("class", &"wide plot" as _), ("data-plot", name as _)];
-        text += &element("figure", &attributes, svg);
-        text.push('\n');
-    }
-    text += &element("pre", &[], &escaped(table.trim_end()));
-    text + "\n</section>\n"
 }

@@ -1,148 +1,131 @@
-//! What was expected, counted, broken, done and left, as tables.
+//! Tables of expectations, counts, violations, faults, overlaps and final values.
 
-use super::fault_span::fault_spans;
-use crate::model::{CaseResult, RunRecord, Violation, ViolationKind};
-use crate::report::html::table::{Cell, table};
-use crate::report::lock;
-use crate::report::mark::Mark;
-use crate::report::markup::{cut, element, escaped};
-use serde_json::json;
-use std::collections::BTreeSet;
+use super::*;
+use crate::report::html::table::{markup, name, number, prose, table, words};
 
-/// Rows of one table; the recorded files have them all.
+/// The most rows of one table; the recorded files have all of them.
 const MOST_ROWS: usize = 60;
-/// A longer one is folded up.
+/// A table with more rows than this is folded.
 const MOST_OPEN: usize = 12;
-/// What thirty probes saw is in the recorded files.
+/// The most letters of a cell. The recorded files have long texts, such as those of thirty
+/// probes, in full.
 const LONGEST_WORDS: usize = 240;
 
-/// Of all cases beside each other.
-pub fn counts(run: &RunRecord) -> String {
+/// Shows the counts of all cases side by side, with names that a program can find.
+pub fn counts(run: &RunRecord) -> Markup {
     let cases = &run.cases;
-    let mut rows: Vec<Vec<Cell>> = Vec::new();
-    let mut row = |what: &str, shown: String, of: &dyn Fn(&CaseResult) -> u64| {
-        let numbers = cases
-            .iter()
-            .map(|case| Cell::count(&case.name, what, of(case)));
-        rows.push(std::iter::once(Cell::words(shown)).chain(numbers).collect());
+    let mut rows: Vec<Vec<Markup>> = Vec::new();
+    let mut row = |what: &str, shown: String, counted: Vec<u64>| {
+        let numbers = cases.iter().zip(counted).map(|(case, count)| {
+            html! {
+                td.number data-case=(case.name) data-count=(what) { (count) }
+            }
+        });
+        rows.push(std::iter::once(words(shown)).chain(numbers).collect());
     };
-    row("violations", "violations".to_owned(), &|case| {
-        case.judgement.violations.len() as u64
-    });
+    let all = cases
+        .iter()
+        .map(|case| case.judgement.violations.len() as u64);
+    row("violations", "violations".to_owned(), all.collect());
     let kinds = cases.iter().flat_map(|case| &case.judgement.violations);
     let kinds: BTreeSet<ViolationKind> = kinds.map(|violation| violation.kind).collect();
     for kind in kinds {
-        row(kind.name(), format!("of these, {kind}"), &|case| {
-            let by_kind = case.judgement.violations_by_kind();
-            by_kind.get(&kind).copied().unwrap_or(0)
-        });
+        let of = |case: &CaseResult| case.judgement.violations_by_kind().get(&kind).copied();
+        let counted = cases.iter().map(|case| of(case).unwrap_or(0));
+        row(kind.name(), format!("of these, {kind}"), counted.collect());
     }
-    for (name, _) in counted(cases.first()) {
-        row(&name, name.replace('_', " "), &|case| {
-            let mut all = counted(Some(case)).into_iter();
-            all.find(|(other, _)| *other == name)
-                .map_or(0, |(_, count)| count)
-        });
+    let numbers: Vec<_> = cases.iter().map(document::numbers).collect();
+    for name in numbers.first().into_iter().flat_map(|first| first.keys()) {
+        let counted = numbers
+            .iter()
+            .map(|all| all.get(name).copied().unwrap_or(0));
+        row(name, name.replace('_', " "), counted.collect());
     }
     let heads = cases.iter().map(|case| case.name.as_str());
     let heads: Vec<&str> = std::iter::once("").chain(heads).collect();
-    match cases.is_empty() {
-        true => String::new(),
-        false => format!(
-            "<section id=\"counts\">\n<h2>Counts</h2>\n{}</section>\n",
-            table(&heads, rows, usize::MAX, "result.json")
-        ),
+    html! {
+        @if !cases.is_empty() {
+            section #counts { h2 { "Counts" } (table(&heads, rows, usize::MAX, "result.json")) }
+        }
     }
 }
 
-/// By the names that `result.json` has.
-fn counted(case: Option<&CaseResult>) -> Vec<(String, u64)> {
-    let counts = json!(case.map(|case| &case.judgement.counts));
-    let counts = counts.as_object().into_iter().flatten();
-    let counts = counts.filter_map(|(name, count)| Some((name.clone(), count.as_u64()?)));
-    counts.collect()
-}
-
-pub fn expectations(case: &CaseResult) -> String {
+pub fn expectations(case: &CaseResult) -> Markup {
     let rows = case.verdict.findings.iter().map(|finding| {
+        let badge = Mark::of_part(&case.verdict, finding.outcome).badge();
+        let what = finding.what.replace('_', " ");
         vec![
-            Cell::words(finding.what.replace('_', " ")),
-            Cell::words(&finding.expected),
-            Cell::words(&finding.found),
-            Cell::markup(Mark::of_part(&case.verdict, finding.outcome).badge()),
+            words(what),
+            words(&finding.expected),
+            words(&finding.found),
+            markup(badge),
         ]
     });
     let heads = ["", "expected", "found", ""];
     table(&heads, rows, MOST_ROWS, "result.json")
 }
 
-pub fn violations(case: &CaseResult) -> String {
+pub fn violations(case: &CaseResult) -> Markup {
     let violations = &case.judgement.violations;
-    let rows = violations.iter().map(|violation| {
-        let mut row = about(case, violation);
-        row.push(Cell::prose(&violation.detail));
-        row
-    });
-    let heads = [HEADS.as_slice(), &["what broke the rule"]].concat();
-    let rows = table(&heads, rows, MOST_ROWS, "result.json");
-    titled("Violations", violations.len(), &rows)
+    let rows = violations.iter().map(|violation| about(case, violation));
+    counted("Violations", &HEADS[..6], rows, "result.json")
 }
 
-/// Breaks that a proven fault explains.
-pub fn excused(case: &CaseResult) -> String {
+/// Shows the breaks that a proven fault explains.
+pub fn excused(case: &CaseResult) -> Markup {
     let excused = &case.judgement.excused;
     let rows = excused.iter().map(|violation| {
         let mut row = about(case, violation);
-        row.push(Cell::prose(&violation.detail));
-        row.push(Cell::words(lock::excuse(violation)));
+        row.push(words(lock::excuse(violation)));
         row
     });
-    let heads = [HEADS.as_slice(), &["what broke the rule", "excused by"]].concat();
-    let rows = table(&heads, rows, MOST_ROWS, "result.json");
-    titled("Excused breaks", excused.len(), &rows)
+    counted("Excused breaks", &HEADS, rows, "result.json")
 }
 
-const HEADS: [&str; 5] = ["violation", "key", "at", "row", "against"];
+const HEADS: [&str; 7] = [
+    "violation",
+    "key",
+    "at",
+    "row",
+    "against",
+    "what broke the rule",
+    "excused by",
+];
 
-/// Not every break is about a write, and not every record has its time.
-fn about(case: &CaseResult, violation: &Violation) -> Vec<Cell> {
-    let row = |row: u64| {
-        Cell::number(if row > 0 {
-            row.to_string()
-        } else {
-            String::new()
-        })
-    };
-    let at = match violation.at_ns {
-        0 => String::new(),
-        at_ns => seconds(case, at_ns),
-    };
+/// Returns the cells of a violation. Not every violation is about a write, and not every record
+/// has its time.
+fn about(case: &CaseResult, violation: &Violation) -> Vec<Markup> {
+    let some = |value: u64, words: String| number(if value > 0 { words } else { String::new() });
+    let Violation { at_ns, row, .. } = *violation;
+    let against = violation.against.unwrap_or_default();
     vec![
-        Cell::name(violation.kind),
-        Cell::name(&violation.key),
-        Cell::number(at),
-        row(violation.row),
-        row(violation.against.unwrap_or_default()),
+        name(violation.kind),
+        name(&violation.key),
+        some(at_ns, seconds(case, at_ns)),
+        some(row, row.to_string()),
+        some(against, against.to_string()),
+        prose(&violation.detail),
     ]
 }
 
-pub fn faults(case: &CaseResult) -> String {
+pub fn faults(case: &CaseResult) -> Markup {
     let spans = fault_spans(&case.faults);
-    let at = |ns: Option<u64>| Cell::number(ns.map_or("–".to_owned(), |ns| seconds(case, ns)));
+    let at = |ns: Option<u64>| number(ns.map_or("–".to_owned(), |ns| seconds(case, ns)));
     let rows = spans.iter().map(|span| {
-        let proof = Cell::prose(cut(span.proof, LONGEST_WORDS));
-        let proof = match span.observed_ns {
-            Some(_) => proof,
-            None => proof.after("<strong>unproven:</strong> "),
-        };
-        let end = span.ended_ns.filter(|_| span.kind.stands());
+        let end = span.ended_ns.filter(|_| span.kind.lasts());
         let healed = if span.healed { " (healed)" } else { "" };
+        let proof = html! {
+            td.prose {
+                @if span.observed_ns.is_none() { strong { "unproven:" } " " }
+                (cut(span.proof, LONGEST_WORDS))
+            }
+        };
         vec![
-            Cell::name(span.kind),
-            Cell::name(span.target),
+            name(span.kind),
+            name(span.target),
             at(Some(span.requested_ns)),
             at(span.observed_ns),
-            Cell::number(end.map_or("–".to_owned(), |ns| seconds(case, ns) + healed)),
+            number(end.map_or("–".to_owned(), |ns| seconds(case, ns) + healed)),
             proof,
         ]
     });
@@ -154,79 +137,82 @@ pub fn faults(case: &CaseResult) -> String {
         "ended",
         "what proved it",
     ];
-    let rows = table(&heads, rows, MOST_ROWS, "faults.jsonl");
-    titled("Faults", spans.len(), &rows)
+    counted("Faults", &heads, rows, "faults.jsonl")
 }
 
-pub fn overlaps(case: &CaseResult) -> String {
+pub fn overlaps(case: &CaseResult) -> Markup {
     let overlaps = &case.judgement.overlaps;
     let rows = overlaps.iter().map(|overlap| {
         let ms = overlap.to_ns.saturating_sub(overlap.from_ns) as f64 / 1e6;
         vec![
-            Cell::name(&overlap.key),
-            Cell::words(format!("{} and {}", overlap.first, overlap.second)),
-            Cell::number(seconds(case, overlap.from_ns)),
-            Cell::number(format!("{ms:.1} ms")),
-            Cell::words(if overlap.definite {
+            name(&overlap.key),
+            words(format!("{} and {}", overlap.first, overlap.second)),
+            number(seconds(case, overlap.from_ns)),
+            number(format!("{ms:.1} ms")),
+            words(if overlap.definite {
                 "certainly"
             } else {
                 "possibly"
             }),
         ]
     });
-    let heads = ["key", "held at the same time by", "from", "for", ""];
-    let rows = table(&heads, rows, MOST_ROWS, "result.json");
     let counts = &case.judgement.counts;
     let all = (counts.definite_overlaps + counts.possible_overlaps) as usize;
-    let more = match all.saturating_sub(overlaps.len()) {
-        0 => String::new(),
-        more => format!(
-            "<p><small>{more} more are counted and not named; the holds are in history.jsonl.</small></p>\n"
-        ),
+    let more = all.saturating_sub(overlaps.len());
+    let heads = ["key", "held at the same time by", "from", "for", ""];
+    let rows = html! {
+        (table(&heads, rows, MOST_ROWS, "result.json"))
+        @if more > 0 {
+            p { small {
+                (more) " more are counted and not named; the holds are in history.jsonl."
+            } }
+        }
     };
-    titled(
-        "Overlapping holds",
-        all.max(overlaps.len()),
-        &(rows + &more),
-    )
+    titled("Overlapping holds", all.max(overlaps.len()), &rows)
 }
 
-/// What the resource held in the end. Of a load there may be thousands, and nobody
-/// was told to write anything in particular.
-pub fn values(case: &CaseResult) -> String {
+/// Shows the final values of the resource. A load is left out: it may have thousands, and no
+/// particular value was expected.
+pub fn values(case: &CaseResult) -> Markup {
     let values = case.notes.values.iter();
     let values: Vec<_> = values.filter(|_| case.notes.load.is_none()).collect();
     let rows = values.iter().map(|(key, value)| {
         let value = String::from_utf8_lossy(value.as_bytes());
-        let value = escaped(&cut(&value, LONGEST_WORDS));
+        let value = html! { code { (cut(&value, LONGEST_WORDS)) } };
         let writer = case.judgement.last_writers.get(*key);
         vec![
-            Cell::name(key),
-            Cell::markup(element("code", &[], &value)),
-            Cell::words(writer.map_or("", |(worker, _)| worker)),
+            name(key),
+            markup(value),
+            words(writer.map_or("", |(worker, _)| worker)),
         ]
     });
-    let rows = table(
-        &["key", "value", "last writer"],
-        rows,
-        MOST_ROWS,
-        "case.json",
-    );
-    titled("Values at the end", values.len(), &rows)
+    let heads = ["key", "value", "last writer"];
+    counted("Values at the end", &heads, rows, "case.json")
 }
 
-/// Since the first event of the case.
+/// Returns the time since the first event of the case.
 pub fn seconds(case: &CaseResult, at_ns: u64) -> String {
     format!("{:.3} s", case.millis_since_start(at_ns) / 1_000.0)
 }
 
-/// What is long is there for whoever opens it.
-fn titled(title: &str, count: usize, rows: &str) -> String {
-    match count {
-        _ if rows.is_empty() => String::new(),
-        count if count > MOST_OPEN => {
-            format!("<details>\n<summary>{title} ({count})</summary>\n{rows}</details>\n")
+fn counted(
+    title: &str,
+    heads: &[&str],
+    rows: impl ExactSizeIterator<Item = Vec<Markup>>,
+    rest: &str,
+) -> Markup {
+    titled(title, rows.len(), &table(heads, rows, MOST_ROWS, rest))
+}
+
+/// Adds a title, and folds a long table.
+fn titled(title: &str, count: usize, rows: &Markup) -> Markup {
+    html! {
+        @if rows.0.is_empty() {}
+        @else if count > MOST_OPEN {
+            details { summary { (title) " (" (count) ")" } (rows) }
+        } @else {
+            h3 { (title) " (" (count) ")" }
+            (rows)
         }
-        count => format!("<h3>{title} ({count})</h3>\n{rows}"),
     }
 }

@@ -1,7 +1,6 @@
 mod lock;
 
 use super::{CaseEvidence, RunPage, page};
-use crate::model::Name;
 use crate::model::*;
 use crate::report::made_up;
 use serde::de::DeserializeOwned;
@@ -21,7 +20,7 @@ fn rows<T: DeserializeOwned>(text: &str) -> Vec<T> {
     rows.collect()
 }
 
-/// The log of the corpus, each row changed.
+/// Returns the log of the corpus with each row changed.
 fn log(change: impl Fn(LogRow) -> LogRow) -> Log {
     let rows: Vec<LogRow> = corpus!("accepted.jsonl");
     Log::from_rows(rows.into_iter().map(change))
@@ -90,16 +89,20 @@ fn case(evidence: &CaseEvidence) -> CaseResult {
     case
 }
 
-fn shown(run: &RunRecord, evidence: BTreeMap<Name, CaseEvidence>) -> String {
-    page(&RunPage {
+fn parts<'a>(run: &'a RunRecord, evidence: &'a BTreeMap<Name, CaseEvidence>) -> RunPage<'a> {
+    RunPage {
         run,
         about: "what it is about",
         scenario: "name: contention\n",
-        evidence: &evidence,
+        evidence,
         plots: &[],
         only: None,
         ended_early: None,
-    })
+    }
+}
+
+fn shown(run: &RunRecord, evidence: BTreeMap<Name, CaseEvidence>) -> String {
+    page(&parts(run, &evidence))
 }
 
 fn with_evidence() -> (RunRecord, BTreeMap<Name, CaseEvidence>) {
@@ -112,13 +115,8 @@ fn with_evidence() -> (RunRecord, BTreeMap<Name, CaseEvidence>) {
 fn the_sentence_is_made_from_the_record() {
     let (mut run, evidence) = with_evidence();
     run.cases[0].verdict.outcome = Outcome::NotAsExpected;
-    run.cases[0].verdict.findings.push(Finding {
-        what: "accepted_writers".to_owned(),
-        expected: "3".to_owned(),
-        held: false,
-        found: Found::Count(2),
-        outcome: Outcome::NotAsExpected,
-    });
+    let missed = made_up::missed("accepted_writers", "3", 2);
+    run.cases[0].verdict.findings.push(missed);
     let text = shown(&run, evidence);
     let sentence = "contention: not as expected. Without fencing (unfenced), a's write is accepted \
                     (1 violation), accepted writers 2 where 3 was expected.";
@@ -166,9 +164,44 @@ fn a_drawing_is_bounded_and_says_what_it_leaves_out() {
     assert!((199_000..all_rows).contains(&left_out), "{left_out}");
 }
 
-/// A moment that every drawing shows.
+/// Returns a moment that every drawing shows.
 fn evidence_at_ns(all: &BTreeMap<Name, CaseEvidence>) -> u64 {
     all["unfenced"].record.log.rows[0].at_ns
+}
+
+/// Puts this text in the place of every name of a record.
+fn make_hostile(evidence: &mut CaseEvidence, hostile: &str) {
+    evidence.record.log = log(|row| LogRow {
+        owner: Some(hostile.to_owned()),
+        key: hostile.to_owned(),
+        value: Some(RowValue::Text(hostile.to_owned())),
+        ..row
+    });
+    for event in &mut evidence.record.history {
+        event.worker = hostile.to_owned();
+    }
+    evidence.record.history.push(Event {
+        kind: EventKind::Failed {
+            round: 1,
+            during: Step::Write,
+            error: hostile.to_owned(),
+        },
+        ..evidence.record.history[0].clone()
+    });
+    for held in &mut evidence.held {
+        for field in [&mut held.worker, &mut held.key, &mut held.owner] {
+            *field = hostile.to_owned();
+        }
+    }
+    for row in &mut evidence.record.locks {
+        (row.node, row.key) = (hostile.to_owned(), hostile.to_owned());
+        row.owner = Some(hostile.to_owned());
+    }
+    evidence.record.workers = vec![hostile.to_owned()];
+    for row in &mut evidence.record.faults {
+        (row.target, row.detail) = (hostile.to_owned(), hostile.to_owned());
+    }
+    evidence.record.resource = Some(hostile.to_owned());
 }
 
 #[test]
@@ -182,11 +215,8 @@ fn no_name_becomes_markup() {
     let case = &mut run.cases[0];
     case.verdict.doubts = vec![Doubt::new(DoubtReason::Gap, hostile)];
     case.verdict.findings.push(Finding {
-        what: hostile.to_owned(),
-        expected: hostile.to_owned(),
-        held: false,
         found: Found::Timed(hostile.to_owned()),
-        outcome: Outcome::NotAsExpected,
+        ..made_up::missed(hostile, hostile, 0)
     });
     case.notes.gaps = vec![Gap::from(hostile.to_owned() + "gap")];
     case.notes.workers = vec![hostile.to_owned()];
@@ -227,37 +257,7 @@ fn no_name_becomes_markup() {
     story.steps[0].concrete = hostile.to_owned();
     case.faults[0].target = hostile.to_owned();
     let mut evidence = all.remove("unfenced").unwrap();
-    evidence.record.log = log(|row| LogRow {
-        owner: Some(hostile.to_owned()),
-        key: hostile.to_owned(),
-        value: Some(RowValue::Text(hostile.to_owned())),
-        ..row
-    });
-    for event in &mut evidence.record.history {
-        event.worker = hostile.to_owned();
-    }
-    evidence.record.history.push(Event {
-        kind: EventKind::Failed {
-            round: 1,
-            during: Step::Write,
-            error: hostile.to_owned(),
-        },
-        ..evidence.record.history[0].clone()
-    });
-    for held in &mut evidence.held {
-        for field in [&mut held.worker, &mut held.key, &mut held.owner] {
-            *field = hostile.to_owned();
-        }
-    }
-    for row in &mut evidence.record.locks {
-        (row.node, row.key) = (hostile.to_owned(), hostile.to_owned());
-        row.owner = Some(hostile.to_owned());
-    }
-    evidence.record.workers = vec![hostile.to_owned()];
-    for row in &mut evidence.record.faults {
-        (row.target, row.detail) = (hostile.to_owned(), hostile.to_owned());
-    }
-    evidence.record.resource = Some(hostile.to_owned());
+    make_hostile(&mut evidence, hostile);
     let text = shown(&run, BTreeMap::from([("unfenced".into(), evidence)]));
     assert!(!text.contains("<script>x"), "escaped everywhere");
     assert_eq!(text.matches("<script>").count(), 1, "the page's own");
@@ -277,22 +277,18 @@ fn what_keeps_a_verdict_from_being_certain_is_said() {
     run.unfinished = vec!["fenced".into()];
     run.seed = None;
     let text = page(&RunPage {
-        run: &run,
-        about: "",
-        scenario: "",
-        evidence: &all,
-        plots: &[],
-        only: None,
         ended_early: Some("the run ended before it had judged fenced".to_owned()),
+        ..parts(&run, &all)
     });
-    for words in [
-        "data-verdict=\"inconclusive\"",
-        "not certain: the pause was not proven",
-        "fenced did not finish",
-        "the run ended before it had judged fenced",
-    ] {
-        assert!(text.contains(words), "{words}");
-    }
+    made_up::says(
+        &text,
+        &[
+            "data-verdict=\"inconclusive\"",
+            "not certain: the pause was not proven",
+            "fenced did not finish",
+            "the run ended before it had judged fenced",
+        ],
+    );
     assert!(!text.contains("--seed"), "an unknown seed is not told");
 }
 
@@ -302,13 +298,8 @@ fn the_command_is_exact() {
     run.seed = Some(7);
     run.settings = vec!["lock.ttl=5s".to_owned(), "about=it's".to_owned()];
     let mut parts = RunPage {
-        run: &run,
-        about: "",
-        scenario: "name: contention\n",
-        evidence: &all,
-        plots: &[],
         only: Some("unfenced"),
-        ended_early: None,
+        ..parts(&run, &all)
     };
     let typed = "fencepost run contention --seed 7 --case unfenced --set lock.ttl=5s \
                  --set 'about=it'\\''s'";
@@ -337,13 +328,8 @@ fn a_load_shows_its_tables_and_plots() {
     let run = made_up::run(vec![made_up::contended("spin", &[5, 50], 1.0)]);
     let plots = [("latency.svg".to_owned(), "<svg>drawn</svg>".to_owned())];
     let text = page(&RunPage {
-        run: &run,
-        about: "",
-        scenario: "",
-        evidence: &BTreeMap::new(),
         plots: &plots,
-        only: None,
-        ended_early: None,
+        ..parts(&run, &BTreeMap::new())
     });
     assert!(text.contains("<figure class=\"wide plot\" data-plot=\"latency.svg\"><svg>drawn"));
     assert!(text.contains("acquire p50"), "{text}");

@@ -1,33 +1,29 @@
-//! What of a case is drawn: all of it where that can be looked at, and otherwise
-//! what surrounds its stories.
+//! The part of a case that is drawn: all of it if that is readable, otherwise what surrounds
+//! its stories.
 
-use super::CaseEvidence;
-use super::fault_span::{FaultSpan, fault_spans};
-use crate::model::{
-    CaseResult, Event, EventKind, Held, LockEvent, LogRow, Overlap, Row, Story, Violation,
-};
+use super::*;
 use std::collections::{BTreeSet, HashSet};
 
-/// More lanes of workers than this nobody looks at.
+/// The most lanes of workers; nobody would look at more.
 const MOST_WORKERS: usize = 12;
-/// Nor more of lock nodes.
+/// The most lanes of lock nodes.
 const MOST_NODES: usize = 12;
-/// More faults than this at once nobody tells apart.
+/// The most faults at once; more could not be told apart.
 const MOST_FAULTS: usize = 40;
-/// More pairs of writes than this nobody follows.
+/// The most pairs of writes; nobody could follow more.
 const MOST_VIOLATIONS: usize = 200;
-/// More broken promises than this nobody points at; the table below has more.
+/// The most broken promises that are marked; the table below has more.
 const MOST_BREAKS: usize = 40;
-/// What is shown before and after a story, as a part of its length.
+/// The part of a story's length that is shown before and after it is 1/AROUND.
 const AROUND: u64 = 8;
 const LEAST_AROUND_NS: u64 = 50_000_000;
 
 pub struct Window<'a> {
     pub from_ns: u64,
     pub to_ns: u64,
-    /// Nothing of the case is left out.
+    /// Whether the case is drawn completely.
     pub is_whole: bool,
-    /// The one key that it is about, where others are left out.
+    /// The only key that is drawn, if others are left out.
     pub key: Option<&'a str>,
     pub workers: Vec<&'a str>,
     pub nodes: Vec<&'a str>,
@@ -37,16 +33,16 @@ pub struct Window<'a> {
     pub locks: Vec<&'a LockEvent>,
     pub log: Vec<LogRow>,
     pub faults: Vec<FaultSpan<'a>>,
-    /// Those that a write committed.
+    /// The violations that a write committed.
     pub violations: Vec<&'a Violation>,
-    /// Those that are about no write, excused or not.
+    /// The violations that are not about a write, excused or not.
     pub breaks: Vec<&'a Violation>,
     pub stories: Vec<&'a Story>,
-    /// Rows of the case that are not drawn.
+    /// The number of rows of the case that are not drawn.
     pub left_out: usize,
 }
 
-/// At most `most` rows in all of them together, about.
+/// Returns the windows of a case, with about `most` rows in all of them together.
 pub fn windows<'a>(
     case: &'a CaseResult,
     evidence: &'a CaseEvidence,
@@ -77,15 +73,16 @@ pub fn windows<'a>(
     let stories = &case.judgement.stories;
     if !stories.is_empty() {
         let each = most / stories.len();
-        let told = stories.iter().map(|story| all.around_story(story, each));
-        return told.collect();
+        return stories
+            .iter()
+            .map(|story| all.around_story(story, each))
+            .collect();
     }
     if is_load {
         return Vec::new();
     }
-    let overlaps = &case.judgement.overlaps;
-    let first = overlaps.iter().find(|overlap| overlap.definite);
-    vec![match first {
+    let mut overlaps = case.judgement.overlaps.iter();
+    vec![match overlaps.find(|overlap| overlap.definite) {
         Some(overlap) => all.around_overlap(overlap, most),
         None => {
             let key = evidence.held.first().map(|held| held.key.as_str());
@@ -123,38 +120,36 @@ impl<'a> View<'a> {
     fn around(&self, from_ns: u64, to_ns: u64, key: &'a str, most: usize) -> Window<'a> {
         let around_ns = (to_ns.saturating_sub(from_ns) / AROUND).max(LEAST_AROUND_NS);
         let from_ns = from_ns.saturating_sub(around_ns);
-        // A foreign worker's times may be anything.
+        // The times of a worker that is not ours may be anything.
         let to_ns = to_ns.saturating_add(around_ns);
         self.window(from_ns, to_ns, Some(key), most)
     }
 
-    /// What happened between two moments, to one key or to all.
+    /// Returns what happened between two moments, to one key or to all.
     fn window(&self, from_ns: u64, to_ns: u64, key: Option<&'a str>, most: usize) -> Window<'a> {
         let record = &self.evidence.record;
         let is_key = |of: &str| key.is_none_or(|key| key == of);
         let is_in = |at_ns: u64| (from_ns..=to_ns).contains(&at_ns);
-        let held: Vec<&Held> = self
-            .evidence
-            .held
-            .iter()
-            .filter(|held| is_key(&held.key) && held.from_ns <= to_ns && held.to_ns >= from_ns)
-            .collect();
-        let workers = self.workers(key, &held);
+        let mut held: Vec<&Held> = self.evidence.held.iter().collect();
+        held.retain(|one| is_key(&one.key) && one.from_ns <= to_ns && one.to_ns >= from_ns);
+        let (workers, nodes) = (self.workers(key, &held), self.nodes());
         let is_drawn = |worker: &str| workers.contains(&worker);
-        let events = record.history.iter();
-        let events = events.filter(|event| {
+        held.retain(|one| is_drawn(&one.worker));
+        let events = record.history.iter().filter(|event| {
             is_in(event.at_ns) && is_drawn(&event.worker) && of_key(&event.kind).is_none_or(is_key)
         });
-        let nodes = self.nodes();
-        let locks = record.locks.iter();
+        let locks = record.locks.iter().filter(|row| {
+            is_in(row.at_ns) && is_key(&row.key) && nodes.contains(&row.node.as_str())
+        });
         let log = record.log.rows.iter();
+        let log = log.filter(|row| is_in(row.at_ns) && is_key(record.log.key_of(row)));
+        let log = latest(log.collect(), most + 1).into_iter();
         let known: HashSet<&str> = record.workers.iter().map(String::as_str).collect();
         let faults = fault_spans(&record.faults).into_iter().filter(|span| {
             let is_elsewhere = known.contains(span.target) && !is_drawn(span.target);
             let last_ns = span.last_ns().unwrap_or(u64::MAX);
             !is_elsewhere && span.requested_ns <= to_ns && last_ns >= from_ns
         });
-        let drawn = held.into_iter().filter(|held| is_drawn(&held.worker));
         let mut window = Window {
             from_ns,
             to_ns,
@@ -162,19 +157,9 @@ impl<'a> View<'a> {
             key,
             resource: record.resource.as_deref().unwrap_or("resource"),
             events: events.collect(),
-            held: drawn.collect(),
-            locks: locks
-                .filter(|row| is_in(row.at_ns) && is_key(&row.key))
-                .filter(|row| nodes.contains(&row.node.as_str()))
-                .collect(),
-            log: latest(
-                log.filter(|row| is_in(row.at_ns) && is_key(record.log.key_of(row)))
-                    .collect(),
-                most + 1,
-            )
-            .into_iter()
-            .map(|row| record.log.written(row))
-            .collect(),
+            held,
+            locks: locks.collect(),
+            log: log.map(|row| record.log.written(row)).collect(),
             faults: faults.collect(),
             violations: Vec::new(),
             breaks: Vec::new(),
@@ -184,36 +169,15 @@ impl<'a> View<'a> {
             nodes,
         };
         window.cut_to(most);
-        let shown: HashSet<u64> = window.log.iter().map(|row| row.seq).collect();
-        let (from_ns, to_ns) = (window.from_ns, window.to_ns);
-        // One that is about no write stands in the lane of who broke the rule.
-        let is_in_a_lane = |violation: &Violation| {
-            let worker = violation.workers.first().map(String::as_str);
-            (from_ns..=to_ns).contains(&violation.at_ns)
-                && is_key(&violation.key)
-                && worker.is_some_and(|worker| window.workers.contains(&worker))
-        };
-        let judgement = &self.case.judgement;
-        let (of_writes, others): (Vec<_>, Vec<_>) = judgement
-            .violations
-            .iter()
-            .chain(&judgement.excused)
-            .partition(|violation| violation.row > 0);
-        let violations = of_writes.into_iter();
-        let violations = violations
-            .filter(|violation| violation.excuse.is_none() && shown.contains(&violation.row));
-        let violations = violations.take(MOST_VIOLATIONS).collect();
-        let breaks = others.into_iter().filter(|one| is_in_a_lane(one));
-        let mut breaks: Vec<&Violation> = breaks.take(MOST_BREAKS).collect();
-        breaks.sort_by_key(|one| one.at_ns);
-        (window.violations, window.breaks) = (violations, breaks);
+        window.add_broken(&self.case.judgement);
         let all =
             record.history.len() + record.locks.len() + record.log.len() + record.faults.len();
         window.left_out = all.saturating_sub(window.rows());
         window
     }
 
-    /// As the scenario has them; of too many, those who held something.
+    /// Returns the workers in the order of the scenario; if there are too many, only those that
+    /// held something.
     fn workers(&self, key: Option<&str>, held: &[&Held]) -> Vec<&'a str> {
         let record = &self.evidence.record;
         let mut all: Vec<&str> = record.workers.iter().map(String::as_str).collect();
@@ -240,15 +204,34 @@ impl<'a> View<'a> {
     }
 }
 
-impl Window<'_> {
-    /// How many rows of the record are drawn.
+impl<'a> Window<'a> {
+    fn add_broken(&mut self, judgement: &'a Judgement) {
+        let shown: HashSet<u64> = self.log.iter().map(|row| row.seq).collect();
+        let all = || judgement.violations.iter().chain(&judgement.excused);
+        let of_writes = all().filter(|one| one.excuse.is_none() && shown.contains(&one.row));
+        self.violations = of_writes.take(MOST_VIOLATIONS).collect();
+        // A violation that is not about a write is drawn in the lane of the worker that broke
+        // the rule.
+        let is_in_a_lane = |one: &&Violation| {
+            let worker = one.workers.first().map(String::as_str);
+            (self.from_ns..=self.to_ns).contains(&one.at_ns)
+                && self.key.is_none_or(|key| key == one.key)
+                && worker.is_some_and(|worker| self.workers.contains(&worker))
+        };
+        let others = all().filter(|one| one.row == 0).filter(is_in_a_lane);
+        let mut breaks: Vec<&Violation> = others.take(MOST_BREAKS).collect();
+        breaks.sort_by_key(|one| one.at_ns);
+        self.breaks = breaks;
+    }
+
+    /// Returns how many rows of the record are drawn.
     pub fn rows(&self) -> usize {
         let faults = self.faults.iter().map(|span| span.rows.len());
         self.events.len() + self.locks.len() + self.log.len() + faults.sum::<usize>()
     }
 
-    /// Where there is too much, first goes what the servers saw of tries that came to
-    /// nothing, and then the beginning: what a window leads up to is at its end.
+    /// Shortens a window that is too long. It first removes what the servers saw of failed
+    /// tries, and then the beginning, because a window leads up to its end.
     fn cut_to(&mut self, most: usize) {
         self.cut_rows_to(most);
         keep_last(&mut self.held, most);
@@ -284,7 +267,8 @@ impl Window<'_> {
     }
 }
 
-/// One more than can be drawn says that some are left out; a log may have millions.
+/// Returns the latest rows. The caller asks for one more than can be drawn, which shows that
+/// some are left out; a log may have millions.
 fn latest(mut rows: Vec<&Row>, most: usize) -> Vec<&Row> {
     if rows.len() > most {
         let mut times: Vec<u64> = rows.iter().map(|row| row.at_ns).collect();
@@ -300,7 +284,7 @@ fn keep_last<T>(all: &mut Vec<T>, most: usize) {
     all.drain(..all.len().saturating_sub(most));
 }
 
-/// The key that an event names, where it names one.
+/// Returns the key that an event names, if it names one.
 fn of_key(kind: &EventKind) -> Option<&str> {
     match kind {
         EventKind::Acquiring { key, .. }

@@ -3,11 +3,11 @@ use super::shared::{Shared, share};
 use super::{Plan, Server, launch};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub static MEMBERS: Shared = Shared::new();
+pub static MEMBERS: Shared = Shared::new("etcd");
 
-/// A cluster of three etcd members. Take a turn on Docker first; to stop or
-/// freeze one, that has to be `docker_alone`. Without its leader, the cluster
-/// needs one to two seconds to elect another.
+/// Returns a cluster of three etcd members. Take a turn on Docker first; to stop or freeze a
+/// member, it has to be `docker_alone`. Without its leader, the cluster needs one to two
+/// seconds to elect another.
 pub fn etcd_servers() -> &'static [Server] {
     share(&MEMBERS, || {
         let members = ["etcd-1", "etcd-2", "etcd-3"].map(Member::named);
@@ -16,13 +16,13 @@ pub fn etcd_servers() -> &'static [Server] {
     })
 }
 
-/// A fresh etcd of one member for one test, gone when dropped. Take a turn on
+/// Starts a new etcd of one member for one test, which is removed when dropped. Take a turn on
 /// Docker first.
 pub fn own_etcd() -> Server {
     own(&[])
 }
 
-/// As [`own_etcd`], with a database that may not grow beyond this.
+/// Does the same as [`own_etcd`], with a database that cannot grow beyond this size.
 pub fn own_small_etcd(quota_bytes: u64) -> Server {
     own(&[format!("--quota-backend-bytes={quota_bytes}")])
 }

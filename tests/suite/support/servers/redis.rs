@@ -3,8 +3,8 @@ use super::shared::{Shared, share};
 use super::{Plan, Server, launch};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-pub static SINGLE: Shared = Shared::new();
-pub static REDLOCK: Shared = Shared::new();
+pub static SINGLE: Shared = Shared::new("redis");
+pub static REDLOCK: Shared = Shared::new("redlock");
 
 const FORGETS: [&str; 2] = ["--appendonly", "no"];
 /// Every write is on disk before it is answered.
@@ -17,19 +17,20 @@ const DURABLE: [&str; 6] = [
     "always",
 ];
 
-/// `host:port` of the one Redis that all tests share. Take a turn on Docker
-/// first. It is not for stopping or freezing: see [`own_redis`].
+/// Returns `host:port` of the one Redis that all tests share. Take a turn on Docker first. It
+/// must not be stopped or frozen: see [`own_redis`].
 pub fn redis_address() -> String {
     single().address.clone()
 }
 
-/// The name of its container: the same image as a run's Redis, and not ours.
+/// Returns the name of its container, which has the same image as a run's Redis and does not
+/// belong to a run.
 pub fn redis_container() -> &'static str {
     &single().container
 }
 
-/// Five independent Redis nodes that keep their data over a restart. Take a
-/// turn on Docker first; to stop or freeze one, that has to be `docker_alone`.
+/// Returns five independent Redis nodes that keep their data over a restart. Take a turn on
+/// Docker first; to stop or freeze a node, it has to be `docker_alone`.
 pub fn redlock_servers() -> &'static [Server] {
     share(&REDLOCK, || {
         let names = (1..=5).map(|node| format!("redlock-{node}"));
@@ -37,13 +38,13 @@ pub fn redlock_servers() -> &'static [Server] {
     })
 }
 
-/// A fresh Redis for one test, gone when dropped; a stop costs it its data.
-/// Take a turn on Docker first.
+/// Starts a new Redis for one test, which is removed when dropped and loses its data when
+/// stopped. Take a turn on Docker first.
 pub fn own_redis() -> Server {
     own(&FORGETS)
 }
 
-/// As [`own_redis`], with data that a stop does not take.
+/// Does the same as [`own_redis`], but a stop does not lose the data.
 pub fn own_durable_redis() -> Server {
     own(&DURABLE)
 }
@@ -63,7 +64,8 @@ fn own(persistence: &[&str]) -> Server {
 fn plan(name: &str, persistence: &[&str]) -> Plan {
     let port = free_port().to_string();
     let command = ["redis-server", "--bind", "127.0.0.1", "--port", &port];
-    let command = [&command[..], &["--save", ""], persistence].concat();
+    let debug = ["--enable-debug-command", "yes"];
+    let command = [&command[..], &debug, &["--save", ""], persistence].concat();
     Plan {
         container: format!("test-{name}-{}", std::process::id()),
         image: "fencepost/redis:7.0",

@@ -1,23 +1,22 @@
-//! Time along a drawing. What happens within a millisecond has to be told apart
-//! beside pauses of seconds, so every moment gets room of its own, and only the
-//! rest of the width is shared out by the clock.
+//! The time axis of a drawing. Events within a millisecond must be distinguishable beside
+//! pauses of seconds, so every moment gets some room, and only the rest of the width is divided
+//! by the clock.
 
-/// A moment with the room that it needs after the one before.
+/// A moment, and the room that it needs after the previous one.
 pub type Moment = (u64, f64);
 
 pub struct Axis {
-    /// Moments and their places, both growing.
+    /// Moments and their positions, both increasing.
     places: Vec<(u64, f64)>,
 }
 
 const LEAST_WIDTH: f64 = 760.0;
-/// What the clock gets at least, as a part of what the moments need.
+/// The least room for the clock, as a share of what the moments need.
 const BY_THE_CLOCK: f64 = 0.4;
-/// Between labels.
 const LABEL: f64 = 52.0;
 
 impl Axis {
-    /// From one moment to another, with room for what happens in between.
+    /// Makes an axis between two moments, with room for the moments between them.
     pub fn new(from_ns: u64, to_ns: u64, mut moments: Vec<Moment>, left: f64) -> Axis {
         let to_ns = to_ns.max(from_ns);
         moments.retain(|(at_ns, _)| (from_ns..=to_ns).contains(at_ns));
@@ -37,7 +36,7 @@ impl Axis {
         Axis { places }
     }
 
-    /// Where a moment is; what lies outside is at the edge.
+    /// Returns the position of a moment; one that lies outside is at the edge.
     pub fn x(&self, at_ns: u64) -> f64 {
         let next = self
             .places
@@ -59,7 +58,7 @@ impl Axis {
         self.places.last().map_or(0.0, |(_, x)| *x)
     }
 
-    /// Round times since the start that have room for their labels.
+    /// Returns round times since the start that have room for their labels.
     pub fn ticks(&self, start_ns: u64) -> Vec<(f64, String)> {
         let (Some((from_ns, _)), Some((to_ns, _))) = (self.places.first(), self.places.last())
         else {
@@ -83,7 +82,7 @@ impl Axis {
     }
 }
 
-/// From one label to the next: 1, 2, 5, 10 ms and so on, until there are few enough,
+/// Returns the distance between labels: 1, 2, 5, 10 ms and so on, until there are few enough,
 /// however long the drawing is.
 fn step_ns(length_ns: u64) -> u64 {
     const MOST_STEPS: u64 = 12;

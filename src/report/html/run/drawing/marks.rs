@@ -1,26 +1,43 @@
-//! Marks: what can be pointed at, tapped or moved to, each with its event.
+//! Marks: the parts of a drawing that can be pointed at, tapped or focused, each with its event.
 
-use crate::model::{StepKind, StoryStep};
-use crate::report::markup::{cut, element, empty, escaped, short};
-use serde::Serialize;
+use super::*;
+use std::fmt::Display;
 
-/// Letters of a mark's words, and of its rows.
 const LONGEST: usize = 2_000;
 
-/// What a mark stands for.
 pub struct Mark<'a> {
-    /// A class of its own, beside `mark`.
+    /// The CSS class of this mark, beside `mark`.
     pub class: &'a str,
     pub at_ns: u64,
-    /// What it is for a story.
+    /// The kind of story step that it shows.
     pub kind: StepKind,
     pub key: &'a str,
     /// The event in words, for eyes and for screen readers.
     pub words: String,
-    /// The recorded row, or rows, one a line.
+    /// The recorded row or rows, one per line.
     pub row: String,
 }
 
+impl<'a> Mark<'a> {
+    /// Makes a mark that no kind of story step refers to.
+    pub fn new(class: &'a str, at_ns: u64, words: String, row: String) -> Mark<'a> {
+        Mark {
+            class,
+            at_ns,
+            kind: StepKind::Other,
+            key: "",
+            words,
+            row,
+        }
+    }
+
+    pub fn about(mut self, kind: StepKind, key: &'a str) -> Mark<'a> {
+        (self.kind, self.key) = (kind, key);
+        self
+    }
+}
+
+#[derive(Default)]
 pub struct Marks {
     id: String,
     text: String,
@@ -37,54 +54,50 @@ struct Found {
 
 impl Marks {
     pub fn new(id: &str) -> Marks {
+        let id = id.to_owned();
         Marks {
-            id: id.to_owned(),
-            text: String::new(),
-            found: Vec::new(),
-            count: 0,
+            id,
+            ..Marks::default()
         }
     }
 
-    /// Adds a mark that looks so; what is behind it comes first.
-    pub fn add(&mut self, mark: Mark<'_>, shapes: &str) {
+    /// Adds a mark with these shapes. Marks in the background must be added first.
+    pub fn add(&mut self, mark: Mark<'_>, shapes: &Markup) {
         self.add_known_at(mark, &[], shapes);
     }
 
-    /// As [`Marks::add`], for what a story may tell at other times, too.
-    pub fn add_known_at(&mut self, mark: Mark<'_>, also_ns: &[u64], shapes: &str) {
+    /// Does the same as [`Marks::add`], for an event that a story may also mention at other times.
+    pub fn add_known_at(&mut self, mark: Mark<'_>, also_ns: &[u64], shapes: &Markup) {
         self.count += 1;
         let id = format!("{}-{}", self.id, self.count);
         for &at_ns in [mark.at_ns].iter().chain(also_ns) {
+            let (kind, key, id) = (mark.kind, mark.key.to_owned(), id.clone());
             self.found.push(Found {
-                kind: mark.kind,
+                kind,
                 at_ns,
-                key: mark.key.to_owned(),
-                id: id.clone(),
+                key,
+                id,
             });
         }
         let (words, row) = (cut(&mark.words, LONGEST), cut(&mark.row, LONGEST));
-        let title = element("title", &[], &escaped(&words));
-        self.text += &element(
-            "g",
-            &[
-                ("class", &format!("mark {}", mark.class)),
-                ("id", &id),
-                ("tabindex", &"0"),
-                ("role", &"img"),
-                ("aria-label", &words),
-                ("data-row", &row),
-            ],
-            &format!("{title}{shapes}"),
-        );
-        self.text.push('\n');
+        let row = (!row.is_empty()).then_some(row);
+        let class = format!("mark {}", mark.class);
+        let mark = html! {
+            g class=(class) id=(id) tabindex="0" role="img" aria-label=(words) data-row=[row] {
+                title { (words) }
+                (shapes)
+            }
+            "\n"
+        };
+        self.text += &mark.0;
     }
 
     pub fn markup(&self) -> &str {
         &self.text
     }
 
-    /// The mark that a step of a story is about. A lock is told to run out when the
-    /// next holder has it, which may be a little before a bystander saw it.
+    /// Returns the mark that a step of a story is about. A story says that a lock expired when
+    /// the next holder has it, which may be a little before a bystander saw it.
     pub fn of_step(&self, step: &StoryStep, key: &str) -> Option<&str> {
         let mut of_kind = self.found.iter().filter(|mark| match step.kind {
             StepKind::Other => true,
@@ -100,46 +113,40 @@ impl Marks {
     }
 }
 
-/// A row as the file has it.
+pub fn with_token(token: Option<impl Display>) -> String {
+    token.map_or("without a token".to_owned(), |token| {
+        format!("with token {token}")
+    })
+}
+
 pub fn row(row: &impl Serialize) -> String {
     serde_json::to_string(row).unwrap_or_default()
 }
 
-pub fn rect(class: &str, left: f64, top: f64, width: f64, height: f64) -> String {
-    empty(
-        "rect",
-        &[
-            ("class", &class),
-            ("x", &short(left)),
-            ("y", &short(top)),
-            ("width", &short(width.max(1.0))),
-            ("height", &short(height)),
-            (
-                "rx",
-                &if class == "hold" || class == "granted" {
-                    "3"
-                } else {
-                    ""
-                },
-            ),
-        ],
-    )
+pub fn rect(class: &str, left: f64, top: f64, width: f64, height: f64) -> Markup {
+    let round = (class == "hold" || class == "granted").then_some("3");
+    let (width, height) = (short(width.max(1.0)), short(height));
+    html! {
+        rect class=(class) x=(short(left)) y=(short(top)) width=(width) height=(height)
+            rx=[round] {}
+    }
 }
 
-pub fn circle(class: &str, x: f64, y: f64, radius: f64) -> String {
-    let (x, y, r) = (short(x), short(y), short(radius));
-    empty(
-        "circle",
-        &[("class", &class), ("cx", &x), ("cy", &y), ("r", &r)],
-    )
+pub fn circle(class: &str, x: f64, y: f64, radius: f64) -> Markup {
+    html! { circle class=(class) cx=(short(x)) cy=(short(y)) r=(short(radius)) {} }
 }
 
-pub fn path(class: &str, way: &str) -> String {
-    empty("path", &[("class", &class), ("d", &way)])
+pub fn path(class: &str, way: &str) -> Markup {
+    html! { path class=(class) d=(way) {} }
 }
 
-/// Something larger to hit than what is seen.
-pub fn hit(x: f64, y: f64) -> String {
+/// Draws a path from a given point.
+pub fn path_at(class: &str, x: f64, y: f64, way: &str) -> Markup {
+    path(class, &format!("M{} {}{way}", short(x), short(y)))
+}
+
+/// Draws an area that is larger than the visible shape, so that it is easier to hit.
+pub fn hit(x: f64, y: f64) -> Markup {
     rect("hit", x - 8.0, y - 10.0, 16.0, 20.0)
 }
 
@@ -159,18 +166,14 @@ mod tests {
     #[test]
     fn a_step_finds_the_mark_of_its_kind() {
         let mut marks = Marks::new("m");
-        let mark = |kind, at_ns, key| Mark {
-            class: "",
-            at_ns,
-            kind,
-            key,
-            words: "</title><script>".to_owned(),
-            row: String::new(),
+        let mark = |kind, at_ns, key| {
+            let mark = Mark::new("", at_ns, "</title><script>".to_owned(), String::new());
+            mark.about(kind, key)
         };
-        marks.add(mark(StepKind::Grant, 5, "k"), "");
-        marks.add(mark(StepKind::LetGo, 6, "other"), "");
-        marks.add(mark(StepKind::LetGo, 7, "k"), "");
-        marks.add_known_at(mark(StepKind::Fault, 1, ""), &[3], "");
+        marks.add(mark(StepKind::Grant, 5, "k"), &html! {});
+        marks.add(mark(StepKind::LetGo, 6, "other"), &html! {});
+        marks.add(mark(StepKind::LetGo, 7, "k"), &html! {});
+        marks.add_known_at(mark(StepKind::Fault, 1, ""), &[3], &html! {});
         let of = |kind, at_ns| marks.of_step(&step(kind, at_ns), "k");
         assert_eq!(of(StepKind::Grant, 5), Some("m-1"));
         assert_eq!(of(StepKind::Grant, 6), None);

@@ -11,21 +11,19 @@ mod workers;
 
 pub use legend::{definitions, legend};
 
-use super::window::Window;
-use crate::model::{CaseResult, StoryStep};
-use crate::report::markup::{element, empty, short};
+use super::*;
 use axis::{Axis, Moment};
 use lanes::{Lane, Of, bands, height, names, names_width, svg, text};
-use marks::Marks;
+use marks::{Mark, Marks, circle, hit, path, path_at, rect, row, with_token};
 
 const LEFT: f64 = 14.0;
 const RIGHT: f64 = 30.0;
-/// Room for what matters, and for what only goes by.
+/// The room for important moments, and for minor ones.
 const ROOM: f64 = 20.0;
 const LITTLE_ROOM: f64 = 5.0;
 
 pub struct Drawing {
-    pub markup: String,
+    pub markup: Markup,
     marks: Marks,
 }
 
@@ -35,7 +33,7 @@ impl Drawing {
     }
 }
 
-/// What everybody who draws has to know.
+/// The state that all parts of a drawing share.
 struct Sheet<'a> {
     window: &'a Window<'a>,
     case: &'a CaseResult,
@@ -53,12 +51,11 @@ impl Sheet<'_> {
         self.axis.x(at_ns)
     }
 
-    /// Since the first event of the case, to the tenth of a millisecond.
+    /// Returns the time since the first event of the case, to the tenth of a millisecond.
     fn at(&self, at_ns: u64) -> String {
         format!("{:.4} s", self.case.millis_since_start(at_ns) / 1_000.0)
     }
 
-    /// Whose hold an owner is.
     fn worker_of(&self, owner: Option<&str>) -> Option<&str> {
         let owner = owner?;
         let mut held = self.window.held.iter();
@@ -67,7 +64,7 @@ impl Sheet<'_> {
     }
 }
 
-/// Ids of its marks begin with `id`.
+/// Draws a window. The ids of its marks begin with `id`.
 pub fn draw(window: &Window<'_>, case: &CaseResult, id: &str) -> Drawing {
     let axis = Axis::new(window.from_ns, window.to_ns, moments(window), LEFT);
     let pairs = resource::pairs(window, &axis);
@@ -83,57 +80,42 @@ pub fn draw(window: &Window<'_>, case: &CaseResult, id: &str) -> Drawing {
     workers::draw(&sheet, &mut marks);
     nodes::draw(&sheet, &mut marks);
     resource::draw(&sheet, &pairs, &mut marks);
-    let width = sheet.axis.end() + RIGHT;
-    let inner = format!(
-        "{}{}\n{}",
-        bands(&sheet.lanes, width),
-        clock(&sheet),
-        marks.markup()
-    );
+    let (width, names_width) = (sheet.axis.end() + RIGHT, names_width(&sheet.lanes));
+    let inner = html! {
+        (bands(&sheet.lanes, width)) (clock(&sheet)) "\n" (PreEscaped(marks.markup()))
+    };
     let title = format!("What happened in {}", case.name);
-    let lanes = svg("lanes-drawn", width, height(&sheet.lanes), &title, &inner);
-    let lanes = element("div", &[("class", &"lanes")], &lanes);
-    // On paper nothing scrolls: names and lanes shrink together.
-    let names_part = names_width(&sheet.lanes) / (names_width(&sheet.lanes) + width);
-    let natural = names_width(&sheet.lanes) + width;
-    let sizes = format!("--names:{names_part:.4};--natural:{natural:.0}px");
-    let markup = element(
-        "div",
-        &[("class", &"drawing"), ("style", &sizes)],
-        &(names(&sheet.lanes) + &lanes),
+    // Nothing scrolls on paper, so names and lanes shrink together.
+    let natural = names_width + width;
+    let sizes = format!(
+        "--names:{:.4};--natural:{natural:.0}px",
+        names_width / natural
     );
-    Drawing {
-        markup: markup + "\n",
-        marks,
+    let markup = html! {
+        div.drawing style=(sizes) {
+            (names(&sheet.lanes))
+            div.lanes { (svg("lanes-drawn", width, height(&sheet.lanes), &title, &inner)) }
+        }
+    };
+    Drawing { markup, marks }
+}
+
+fn clock(sheet: &Sheet<'_>) -> Markup {
+    let bottom = short(height(&sheet.lanes));
+    html! {
+        @for (x, words) in sheet.axis.ticks(sheet.case.started_ns) {
+            line.rule x1=(short(x)) x2=(short(x)) y1="18" y2=(bottom) {}
+            (text("soft", x + 3.0, 14.0, &words))
+        }
     }
 }
 
-fn clock(sheet: &Sheet<'_>) -> String {
-    let bottom = height(&sheet.lanes);
-    let ticks = sheet.axis.ticks(sheet.case.started_ns).into_iter();
-    let ticks = ticks.map(|(x, words)| {
-        let line = [
-            ("class", &"rule" as _),
-            ("x1", &short(x) as _),
-            ("x2", &short(x) as _),
-            ("y1", &"18" as _),
-            ("y2", &short(bottom) as _),
-        ];
-        empty("line", &line) + &text("soft", x + 3.0, 14.0, &words)
-    });
-    ticks.collect()
-}
-
-/// What needs room on the axis, and how much.
+/// Returns the moments that need room on the axis, and how much.
 fn moments(window: &Window<'_>) -> Vec<Moment> {
     let mut moments: Vec<Moment> = Vec::new();
     moments.extend(window.events.iter().map(|event| (event.at_ns, LITTLE_ROOM)));
-    moments.extend(
-        window
-            .held
-            .iter()
-            .flat_map(|held| [(held.from_ns, ROOM), (held.to_ns, ROOM)]),
-    );
+    let held = window.held.iter();
+    moments.extend(held.flat_map(|held| [(held.from_ns, ROOM), (held.to_ns, ROOM)]));
     moments.extend(window.locks.iter().map(|row| {
         let is_held = nodes::is_of_a_hold(window, row);
         (row.at_ns, if is_held { LITTLE_ROOM } else { 0.0 })

@@ -1,23 +1,17 @@
-//! The resource's lane: every write it decided on, and the pairs that break a rule.
+//! The resource's lane: every write that it decided on, and the pairs that break a rule.
 
-use super::super::window::Window;
-use super::Sheet;
 use super::axis::Axis;
-use super::lanes::{Lane, Of, text};
-use super::marks::{Mark, Marks, circle, hit, path, row};
-use crate::model::{LogRow, RowOutcome, StepKind, Violation};
-use crate::report::markup::short;
-use std::collections::BTreeMap;
+use super::*;
 
-/// What a write needs for its labels.
+/// The room that the labels of a write need.
 pub const ROOM: f64 = 26.0;
 const TIER: f64 = 18.0;
-/// More labels than this above each other nobody reads; the lines stay.
+/// The most labels above each other. More would be unreadable; their lines are still drawn.
 const MOST_TIERS: usize = 4;
 const LETTER: f64 = 6.9;
 const LONGEST_LABEL: usize = 7;
 
-/// A write and the earlier one that it broke a rule against.
+/// A write, and the earlier one against which it broke a rule.
 pub struct Pair<'a> {
     row: &'a LogRow,
     against: Option<&'a LogRow>,
@@ -40,8 +34,7 @@ pub fn pairs<'a>(window: &'a Window<'_>, axis: &Axis) -> Vec<Pair<'a>> {
         .filter_map(|((row, against), violations)| {
             let row = find(row)?;
             let against = against.and_then(find);
-            let kinds: Vec<&str> = violations.iter().map(|one| one.kind.name()).collect();
-            let label = kinds.join(", ");
+            let label = joined(violations.iter().map(|one| one.kind), ", ");
             let x = axis.x(row.at_ns);
             let from = against.map_or(x, |against| axis.x(against.at_ns));
             let width = label.chars().count() as f64 * LETTER;
@@ -68,7 +61,7 @@ pub fn pairs<'a>(window: &'a Window<'_>, axis: &Axis) -> Vec<Pair<'a>> {
     pairs.collect()
 }
 
-/// The room that the lines and labels of pairs need above the writes.
+/// Returns the room that the lines and labels of pairs need above the writes.
 pub fn room_above(pairs: &[Pair<'_>]) -> f64 {
     let tiers = pairs.iter().map(|pair| pair.tier + 1).max();
     tiers.map_or(0.0, |tiers| tiers as f64 * TIER + 4.0)
@@ -98,53 +91,50 @@ fn decided(
     marks: &mut Marks,
 ) {
     let x = sheet.x(write.at_ns);
-    let (x0, y0) = (short(x - 4.0), short(y - 4.0));
-    let cross = path("rejected", &format!("M{x0} {y0}l8 8m0 -8l-8 8"));
+    let cross = path_at("rejected", x - 4.0, y - 4.0, "l8 8m0 -8l-8 8");
     let (verb, shape) = match write.outcome {
         RowOutcome::Accepted if violates => ("accepts", circle("violating", x, y, 6.0)),
         RowOutcome::Accepted => ("accepts", circle("accepted", x, y, 5.0)),
-        RowOutcome::Rejected => ("refuses", circle("rejected", x, y, 7.0) + &cross),
+        RowOutcome::Rejected => {
+            let crossed = html! { (circle("rejected", x, y, 7.0)) (cross) };
+            ("refuses", crossed)
+        }
         RowOutcome::Duplicate => ("has already", circle("rejected", x, y, 5.0)),
     };
     let worker = sheet.worker_of(write.owner.as_deref());
     let token = write.token.map(|token| token.to_string());
-    let labels = text(
-        "soft middle",
-        x,
-        y + 19.0,
-        &cut(token.as_deref().unwrap_or("–")),
-    ) + &text("soft middle", x, y + 31.0, &cut(worker.unwrap_or("")));
-    let with = token.map_or("without a token".to_owned(), |token| {
-        format!("with token {token}")
-    });
+    let shapes = html! {
+        (shape)
+        (text("soft middle", x, y + 19.0, &cut(token.as_deref().unwrap_or("–"))))
+        (text("soft middle", x, y + 31.0, &cut(worker.unwrap_or(""))))
+        (hit(x, y))
+    };
+    let with = with_token(token);
     let seen = write
         .seen
         .map_or(String::new(), |seen| format!(", having seen {seen}"));
-    let mark = Mark {
-        class: match write.outcome {
-            RowOutcome::Accepted => "a-write accepted-write",
-            RowOutcome::Rejected => "a-write rejected-write",
-            RowOutcome::Duplicate => "a-write duplicate-write",
-        },
-        at_ns: write.at_ns,
-        kind: StepKind::Write,
-        key: &write.key,
-        words: format!(
-            "{} {verb} {}'s write on {} {with}{seen} at {}, position {}",
-            lane.name,
-            worker
-                .or(write.owner.as_deref())
-                .unwrap_or("an unknown writer"),
-            write.key,
-            sheet.at(write.at_ns),
-            write.seq,
-        ),
-        row: row(write),
+    let class = match write.outcome {
+        RowOutcome::Accepted => "a-write accepted-write",
+        RowOutcome::Rejected => "a-write rejected-write",
+        RowOutcome::Duplicate => "a-write duplicate-write",
     };
-    marks.add(mark, &(shape + &labels + &hit(x, y)));
+    let writer = worker
+        .or(write.owner.as_deref())
+        .unwrap_or("an unknown writer");
+    let (
+        LogRow {
+            key, at_ns, seq, ..
+        },
+        at,
+    ) = (write, sheet.at(write.at_ns));
+    let resource = &lane.name;
+    let words =
+        format!("{resource} {verb} {writer}'s write on {key} {with}{seen} at {at}, position {seq}");
+    let mark = Mark::new(class, *at_ns, words, row(write));
+    marks.add(mark.about(StepKind::Write, key), &shapes);
 }
 
-/// A line from the earlier write over to the one that broke the rule, with its name.
+/// Draws a line from the earlier write to the one that broke the rule, with the rule's name.
 fn join(sheet: &Sheet<'_>, pair: &Pair<'_>, y: f64, marks: &mut Marks) {
     let line = y - 12.0 - pair.tier as f64 * TIER;
     let to = sheet.x(pair.row.at_ns);
@@ -153,35 +143,25 @@ fn join(sheet: &Sheet<'_>, pair: &Pair<'_>, y: f64, marks: &mut Marks) {
     let way = format!("M{from} {foot}V{line}H{to}V{foot}");
     let arrow = format!("M{to} {foot}l-4 -6h8z");
     let text_y = y - 16.0 - pair.tier as f64 * TIER;
-    let label = match pair.label.is_empty() {
-        true => String::new(),
-        false => text("pair-words", pair.label_left, text_y, &pair.label),
+    let details = joined(pair.violations.iter().map(|one| &one.detail), "; ");
+    let words = format!("{}: {details}", pair.label);
+    let rows = joined(pair.violations.iter().map(row), "\n");
+    let LogRow { key, at_ns, .. } = pair.row;
+    let mark = Mark::new("a-pair", *at_ns, words, rows).about(StepKind::Other, key);
+    let shapes = html! {
+        (path("pair", &way))
+        (path("violating", &arrow))
+        @if !pair.label.is_empty() { (text("pair-words", pair.label_left, text_y, &pair.label)) }
     };
-    let words: Vec<&str> = pair
-        .violations
-        .iter()
-        .map(|one| one.detail.as_str())
-        .collect();
-    let rows: Vec<String> = pair.violations.iter().map(row).collect();
-    let mark = Mark {
-        class: "a-pair",
-        at_ns: pair.row.at_ns,
-        kind: StepKind::Other,
-        key: &pair.row.key,
-        words: format!("{}: {}", pair.label, words.join("; ")),
-        row: rows.join("\n"),
-    };
-    let shapes = path("pair", &way) + &path("violating", &arrow) + &label;
     marks.add(mark, &shapes);
 }
 
-/// The end of a long number tells it apart from others.
+/// Keeps the end of a long number, because the end distinguishes it from others.
 fn cut(words: &str) -> String {
     let length = words.chars().count();
-    match length > LONGEST_LABEL {
-        true => std::iter::once('…')
-            .chain(words.chars().skip(length + 1 - LONGEST_LABEL))
-            .collect(),
-        false => words.to_owned(),
+    if length <= LONGEST_LABEL {
+        return words.to_owned();
     }
+    let end = words.chars().skip(length + 1 - LONGEST_LABEL);
+    std::iter::once('…').chain(end).collect()
 }

@@ -1,13 +1,7 @@
-//! A worker's lane: its holds as bars with their tokens, waiting before them, and
-//! whatever else it told as small marks below.
+//! A worker's lane: its holds as bars with their tokens, its waits before them, and its other
+//! events as small marks below.
 
-use super::Sheet;
-use super::lanes::{Lane, Of, text};
-use super::marks::{Mark, Marks, circle, hit, path, rect, row};
-use crate::model::{Event, EventKind, Held, StepKind, Violation};
-use crate::report::lock;
-use crate::report::markup::short;
-use std::collections::BTreeMap;
+use super::*;
 
 const BAR: f64 = 15.0;
 const BAR_TOP: f64 = 15.0;
@@ -35,7 +29,7 @@ pub fn draw(sheet: &Sheet<'_>, marks: &mut Marks) {
 }
 
 fn breaks(sheet: &Sheet<'_>, marks: &mut Marks) {
-    // Where the last name in each lane ends: one that has no room is left to its mark.
+    // The end of the last name in each lane. A name without room is shown only by its mark.
     let mut taken: BTreeMap<&str, f64> = BTreeMap::new();
     for violation in &sheet.window.breaks {
         let worker = violation.workers.first();
@@ -53,7 +47,7 @@ fn breaks(sheet: &Sheet<'_>, marks: &mut Marks) {
     }
 }
 
-/// A broken promise that no write shows: a sign at its moment, with its name.
+/// Draws a broken promise that is not about a write: a sign at its moment, with its name.
 fn broken(sheet: &Sheet<'_>, lane: &Lane, violation: &Violation, name: &str, marks: &mut Marks) {
     let (x, top) = (sheet.x(violation.at_ns), lane.top + 2.0);
     let (sign_class, words_class, excuse) = match violation.excuse {
@@ -63,42 +57,27 @@ fn broken(sheet: &Sheet<'_>, lane: &Lane, violation: &Violation, name: &str, mar
             ("excused", "soft", format!(", excused by {excuse}"))
         }
     };
-    let sign = format!("M{} {}l4 -8h-8z", short(x), short(top + 10.0));
-    let line = format!(
-        "M{} {}V{}",
-        short(x),
-        short(top + 10.0),
-        short(top + BAR_TOP + BAR)
-    );
-    let label = match name.is_empty() {
-        true => String::new(),
-        false => text(words_class, x + 7.0, top + 8.0, name),
+    let foot = short(top + BAR_TOP + BAR);
+    let shapes = html! {
+        (path_at(sign_class, x, top + 10.0, "l4 -8h-8z"))
+        (path_at(sign_class, x, top + 10.0, &format!("V{foot}")))
+        @if !name.is_empty() { (text(words_class, x + 7.0, top + 8.0, name)) }
+        (hit(x, top + 6.0))
     };
-    let shapes = path(sign_class, &sign) + &path(sign_class, &line) + &label + &hit(x, top + 6.0);
-    let mark = Mark {
-        class: "a-break",
-        at_ns: violation.at_ns,
-        kind: StepKind::Other,
-        key: &violation.key,
-        words: format!(
-            "{} at {}: {}{excuse}",
-            violation.kind,
-            sheet.at(violation.at_ns),
-            violation.detail,
-        ),
-        row: row(violation),
-    };
-    marks.add(mark, &shapes);
+    let (kind, at_ns, detail) = (violation.kind, violation.at_ns, &violation.detail);
+    let words = format!("{kind} at {}: {detail}{excuse}", sheet.at(at_ns));
+    let mark = Mark::new("a-break", at_ns, words, row(violation));
+    marks.add(mark.about(StepKind::Other, &violation.key), &shapes);
 }
 
 fn hold(sheet: &Sheet<'_>, lane: &Lane, held: &Held, marks: &mut Marks) {
     let (from, to) = (sheet.x(held.from_ns), sheet.x(held.to_ns));
     let top = lane.top + BAR_TOP;
-    let mut shapes = rect("hold", from, top, to - from, BAR);
-    if !held.ended {
-        shapes += &rect("open", to, top, sheet.axis.end() - to, BAR);
-    }
-    shapes += &label(sheet, held, from, to, top);
+    let shapes = html! {
+        (rect("hold", from, top, to - from, BAR))
+        @if !held.ended { (rect("open", to, top, sheet.axis.end() - to, BAR)) }
+        (label(sheet, held, from, to, top))
+    };
     let acquired = sheet.window.events.iter().find(|event| {
         event.at_ns == held.from_ns && matches!(event.kind, EventKind::Acquired { .. })
     });
@@ -106,28 +85,15 @@ fn hold(sheet: &Sheet<'_>, lane: &Lane, held: &Held, marks: &mut Marks) {
         true => format!("until {}", sheet.at(held.to_ns)),
         false => "and the history stops in the middle of it".to_owned(),
     };
-    let mark = Mark {
-        class: "a-hold",
-        at_ns: held.from_ns,
-        kind: StepKind::Grant,
-        key: &held.key,
-        words: format!(
-            "{} holds {} {} from {} {until}",
-            held.worker,
-            held.key,
-            held.token
-                .map_or("without a token".to_owned(), |token| format!(
-                    "with token {token}"
-                )),
-            sheet.at(held.from_ns),
-        ),
-        row: acquired.map_or(String::new(), row),
-    };
-    marks.add(mark, &shapes);
+    let (worker, key, with) = (&held.worker, &held.key, with_token(held.token));
+    let (at_ns, at) = (held.from_ns, sheet.at(held.from_ns));
+    let words = format!("{worker} holds {key} {with} from {at} {until}");
+    let mark = Mark::new("a-hold", at_ns, words, acquired.map_or(String::new(), row));
+    marks.add(mark.about(StepKind::Grant, key), &shapes);
 }
 
-/// Inside the bar where there is room, and right of it otherwise.
-fn label(sheet: &Sheet<'_>, held: &Held, from: f64, to: f64, top: f64) -> String {
+/// Draws the token inside the bar if there is room, and above it otherwise.
+fn label(sheet: &Sheet<'_>, held: &Held, from: f64, to: f64, top: f64) -> Markup {
     let mut keys = sheet.window.held.iter().map(|held| &held.key);
     let bare = held.token.map_or("–".to_owned(), |token| token.to_string());
     let words = match keys.any(|key| *key != held.key) {
@@ -143,7 +109,7 @@ fn label(sheet: &Sheet<'_>, held: &Held, from: f64, to: f64, top: f64) -> String
     }
 }
 
-/// From when a worker asked for the key, where that is in the window.
+/// Draws the wait since the worker asked for the key, if that is in the window.
 fn waiting(sheet: &Sheet<'_>, lane: &Lane, held: &Held, marks: &mut Marks) {
     let asked = sheet.window.events.iter().rfind(|event| {
         event.worker == held.worker
@@ -153,41 +119,24 @@ fn waiting(sheet: &Sheet<'_>, lane: &Lane, held: &Held, marks: &mut Marks) {
     let Some(asked) = asked else { return };
     let (from, to) = (sheet.x(asked.at_ns), sheet.x(held.from_ns));
     let y = lane.top + BAR_TOP + BAR / 2.0;
-    let way = format!("M{} {}H{}", short(from), short(y), short(to));
-    let start = format!("M{} {}v8", short(from), short(y - 4.0));
-    let mark = Mark {
-        class: "a-wait",
-        at_ns: asked.at_ns,
-        kind: StepKind::Other,
-        key: &held.key,
-        words: format!(
-            "{} asks for {} at {}",
-            held.worker,
-            held.key,
-            sheet.at(asked.at_ns)
-        ),
-        row: row(asked),
+    let shapes = html! {
+        (path_at("waits", from, y, &format!("H{}", short(to))))
+        (path_at("waits", from, y - 4.0, "v8"))
+        (rect("hit", from, y - 6.0, to - from, 12.0))
     };
-    let shapes =
-        path("waits", &way) + &path("waits", &start) + &rect("hit", from, y - 6.0, to - from, 12.0);
-    marks.add(mark, &shapes);
+    let Held { worker, key, .. } = held;
+    let words = format!("{worker} asks for {key} at {}", sheet.at(asked.at_ns));
+    let mark = Mark::new("a-wait", asked.at_ns, words, row(asked));
+    marks.add(mark.about(StepKind::Other, key), &shapes);
 }
 
 fn small(sheet: &Sheet<'_>, lane: &Lane, event: &Event, marks: &mut Marks) {
     let (x, y) = (sheet.x(event.at_ns), lane.top + BAR_TOP + BAR + 8.0);
-    let cross = |size: f64| {
-        let (x, y, d) = (x - size, y - size, 2.0 * size);
-        let (x, y, d) = (short(x), short(y), short(d));
-        path("rejected", &format!("M{x} {y}l{d} {d}m0 -{d}l-{d} {d}"))
-    };
     let shape = match event.kind {
         EventKind::Lost { .. } | EventKind::Failed { .. } | EventKind::WriteRejected { .. } => {
-            cross(3.0)
+            path_at("rejected", x - 3.0, y - 3.0, "l6 6m0 -6l-6 6")
         }
-        EventKind::Writing { .. } => path(
-            "small",
-            &format!("M{} {}l6 4l-6 4z", short(x - 3.0), short(y - 4.0)),
-        ),
+        EventKind::Writing { .. } => path_at("small", x - 3.0, y - 4.0, "l6 4l-6 4z"),
         _ => circle("small", x, y, 2.0),
     };
     let told = match &event.kind {
@@ -196,13 +145,7 @@ fn small(sheet: &Sheet<'_>, lane: &Lane, event: &Event, marks: &mut Marks) {
         EventKind::Failed { error, .. } => format!("failed: {error}"),
         kind => kind.name().to_owned(),
     };
-    let mark = Mark {
-        class: "an-event",
-        at_ns: event.at_ns,
-        kind: StepKind::Other,
-        key: "",
-        words: format!("{} at {}: {told}", event.worker, sheet.at(event.at_ns)),
-        row: row(event),
-    };
-    marks.add(mark, &(shape + &hit(x, y)));
+    let words = format!("{} at {}: {told}", event.worker, sheet.at(event.at_ns));
+    let mark = Mark::new("an-event", event.at_ns, words, row(event));
+    marks.add(mark, &html! { (shape) (hit(x, y)) });
 }

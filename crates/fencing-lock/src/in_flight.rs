@@ -1,0 +1,66 @@
+use super::LockBackend;
+use std::sync::Arc;
+use uuid::Uuid;
+
+/// A try or a wait whose answer is not known yet. If it is dropped in that state, it is
+/// undone in the background.
+pub(super) struct InFlight {
+    backend: Arc<dyn LockBackend>,
+    key: String,
+    owner: String,
+    settled: bool,
+}
+
+impl InFlight {
+    pub(super) fn new(backend: Arc<dyn LockBackend>, key: &str) -> InFlight {
+        InFlight {
+            owner: backend.new_owner(),
+            backend,
+            key: key.to_owned(),
+            settled: false,
+        }
+    }
+
+    pub(super) fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    /// Notes that the answer came, and leaves the consequences to the caller.
+    pub(super) fn settle(mut self) -> (String, String) {
+        self.settled = true;
+        let key = std::mem::take(&mut self.key);
+        (key, std::mem::take(&mut self.owner))
+    }
+
+    /// Undoes it now. If that fails too, the TTL frees the lock.
+    pub(super) async fn undo(mut self) {
+        let _unknown = self.backend.abandon(&self.key, &self.owner).await;
+        self.settled = true;
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        if !self.settled {
+            let backend = self.backend.clone();
+            let key = std::mem::take(&mut self.key);
+            let owner = std::mem::take(&mut self.owner);
+            in_background(async move {
+                let _unknown = backend.abandon(&key, &owner).await;
+            });
+        }
+    }
+}
+
+pub(super) fn new_owner() -> String {
+    Uuid::new_v4().to_string()
+}
+
+/// Runs a task for a caller that cannot wait, such as a drop; best effort. The backend's
+/// time limits end the task. Without a runtime it is not run, and the TTL has to free the
+/// lock.
+pub(super) fn in_background(task: impl Future<Output = ()> + Send + 'static) {
+    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+        runtime.spawn(task);
+    }
+}

@@ -1,0 +1,74 @@
+#![doc = include_str!("../README.md")]
+//!
+//! | | |
+//! |---|---|
+//! | [`LockClient`] | waiting, deadlines, cancelling, cleaning up |
+//! | [`Lease`] | one grant: its token, how long to believe in it, renewal, release |
+//! | [`keep_renewed`] | the watchdog, beside the work for as long as it is polled |
+//! | [`ReentrantLocks`] | one owner takes its lock again |
+//! | [`LockMetrics`] | what one process did with its locks, for Prometheus |
+//! | [`LockBackend`], [`WaitLine`] | the seam: what a new kind of lock server has to answer |
+
+mod address;
+mod backend;
+mod belief;
+mod client;
+mod error;
+#[cfg(feature = "etcd")]
+mod etcd;
+mod held;
+mod in_flight;
+mod last_word;
+mod lease;
+mod metrics;
+#[cfg(all(debug_assertions, feature = "mutants"))]
+mod mutant;
+#[cfg(feature = "redis")]
+mod redis;
+#[cfg(feature = "redlock")]
+mod redlock;
+mod reentrant;
+mod requests;
+mod wait;
+mod watchdog;
+
+#[cfg(feature = "etcd")]
+pub use self::etcd::{EtcdBackend, EtcdLockApiBackend, EtcdSettings};
+#[cfg(feature = "redis")]
+pub use self::redis::{FenceFloor, RedisBackend, RedisSettings, WaitPolicy};
+pub use address::without_password;
+#[cfg(feature = "unsafe-modes")]
+pub use backend::UnsafeRelease;
+pub use backend::{Ask, Attempt, Grant, LockBackend, ReleaseOutcome, RenewOutcome, Term, WaitLine};
+pub use belief::{Belief, LostReason};
+pub use client::{LockClient, LockSettings, MAX_KEY_BYTES, MAX_TTL};
+pub use error::{LockError, LockProblem};
+pub use fencing_token::FencingToken;
+pub use held::HeldLeases;
+pub use last_word::LastWord;
+pub use lease::{Lease, RenewError};
+pub use metrics::LockMetrics;
+#[cfg(all(debug_assertions, feature = "mutants"))]
+pub use mutant::Mutant;
+#[cfg(feature = "redlock")]
+pub use redlock::{RedlockBackend, RedlockSettings, TokenScheme};
+pub use reentrant::{Hold, ReentrantLocks, Released};
+pub use requests::Requests;
+pub use watchdog::keep_renewed;
+
+/// Connections to the servers and the names of their keys, for code that watches or fills
+/// the servers without the locks.
+#[cfg(feature = "servers")]
+pub mod servers {
+    #[cfg(feature = "etcd")]
+    pub use super::etcd::{
+        Failure as EtcdFailure, Wire as EtcdWire, check_address as check_etcd_address,
+        line_prefix as etcd_line_prefix, lock_of as lock_of_etcd_place, wire as etcd_wire,
+    };
+    #[cfg(feature = "redis")]
+    pub use super::redis::{
+        Lua, bounded as bounded_redis, client as redis_client,
+        connect_problem_of as redis_connect_problem, fence_key as redis_fence_key,
+        lock_key as redis_lock_key, problem_of as redis_problem,
+    };
+}

@@ -1,0 +1,20 @@
+-- KEYS: the lock, its fence counter, the mark that this try was given up. ARGV: the owner,
+-- the TTL in milliseconds, the floor.
+-- Answers the token of a grant, or a number below it: 0 for a hold without an
+-- end, and for one that has n milliseconds left, -1 - n. One number is the
+-- answer that the server makes and the client reads the quickest.
+-- The grant and its token are one step: with two, an older token could be
+-- handed out after a younger one.
+if redis.call('EXISTS', KEYS[3]) == 1 then
+    return redis.error_reply('GONE this try was given up before it came')
+end
+if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
+    local token = next_token(KEYS[2], ARGV[3])
+    if type(token) == 'table' then
+        -- A script that fails is not rolled back, and a grant without a token must not stand.
+        redis.call('DEL', KEYS[1])
+        return token
+    end
+    return token
+end
+return -1 - math.max(redis.call('PTTL', KEYS[1]), -1)

@@ -1,0 +1,221 @@
+use parking_lot::Mutex;
+use redis::aio::{AsyncPushSender, SendError};
+use redis::{PushInfo, PushKind, Value};
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// The waiters of this process for words from the server, on one connection.
+///
+/// A word is a hand-off (its name is the owner that it is for, the rest is the token) or
+/// the news that a key was freed (its name is the channel).
+#[derive(Default)]
+pub(super) struct Wakes {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    expected: HashMap<String, VecDeque<Expected>>,
+    /// The number of words expected so far.
+    count: u64,
+    /// Whether the connection is gone, so that no word will come any more.
+    over: bool,
+}
+
+struct Expected {
+    number: u64,
+    word: oneshot::Sender<String>,
+}
+
+/// One word that somebody waits for. Dropping it ends the wait; if the word had come and
+/// was not acted on, the next in line gets it instead.
+pub(super) struct Wake {
+    wakes: Arc<Wakes>,
+    name: String,
+    number: u64,
+    word: oneshot::Receiver<String>,
+    heard: Option<String>,
+}
+
+/// The connection ended before the word came.
+#[derive(Debug)]
+pub(super) struct ConnectionOver;
+
+impl Wakes {
+    /// Expects a word of this name: from now on it is not missed.
+    pub(super) fn expect(self: &Arc<Wakes>, name: &str) -> Result<Wake, ConnectionOver> {
+        let mut state = self.state.lock();
+        if state.over {
+            return Err(ConnectionOver);
+        }
+        state.count += 1;
+        let number = state.count;
+        let (sender, word) = oneshot::channel();
+        let expected = Expected {
+            number,
+            word: sender,
+        };
+        let name = name.to_owned();
+        state
+            .expected
+            .entry(name.clone())
+            .or_default()
+            .push_back(expected);
+        Ok(Wake {
+            wakes: self.clone(),
+            name,
+            number,
+            word,
+            heard: None,
+        })
+    }
+
+    /// Gives the word to the longest waiter for this name, and to nobody else: only one
+    /// can have the lock, and one that is woken in vain waits again. If nobody waits, the
+    /// waiters gave up, and their leftovers are being undone.
+    fn told(&self, name: &str, word: &str) {
+        let mut state = self.state.lock();
+        let Some(expected) = state.expected.get_mut(name) else {
+            return;
+        };
+        while let Some(first) = expected.pop_front() {
+            if first.word.send(word.to_owned()).is_ok() {
+                break;
+            }
+        }
+        if expected.is_empty() {
+            state.expected.remove(name);
+        }
+    }
+
+    /// Makes all waiters learn that no word will come on this connection any more.
+    pub(super) fn end(&self) {
+        let mut state = self.state.lock();
+        state.over = true;
+        state.expected.clear();
+    }
+
+    pub(super) fn are_over(&self) -> bool {
+        self.state.lock().over
+    }
+
+    fn forget(&self, name: &str, number: u64) {
+        let mut state = self.state.lock();
+        if let Some(expected) = state.expected.get_mut(name) {
+            expected.retain(|expected| expected.number != number);
+            if expected.is_empty() {
+                state.expected.remove(name);
+            }
+        }
+    }
+}
+
+impl Wake {
+    pub(super) async fn word(&mut self) -> Result<&str, ConnectionOver> {
+        let word = (&mut self.word).await.map_err(|_| ConnectionOver)?;
+        Ok(self.heard.insert(word))
+    }
+
+    /// Notes that the word was acted on.
+    pub(super) fn acted_on(mut self) {
+        self.heard = None;
+    }
+}
+
+impl Drop for Wake {
+    fn drop(&mut self) {
+        self.wakes.forget(&self.name, self.number);
+        let heard = self.heard.take().or_else(|| self.word.try_recv().ok());
+        if let Some(word) = heard {
+            self.wakes.told(&self.name, &word);
+        }
+    }
+}
+
+/// The receiver of everything that the server sends unasked on a connection. The
+/// connection drops it when it ends, in any way.
+pub(super) struct Ears {
+    pub(super) wakes: Arc<Wakes>,
+    /// Hand-offs come in on this channel, as `owner token`.
+    pub(super) hand_offs: String,
+}
+
+impl AsyncPushSender for Ears {
+    fn send(&self, info: PushInfo) -> Result<(), SendError> {
+        if let (PushKind::Message, [Value::BulkString(channel), Value::BulkString(word)]) =
+            (&info.kind, info.data.as_slice())
+        {
+            let (channel, word) = (
+                String::from_utf8_lossy(channel),
+                String::from_utf8_lossy(word),
+            );
+            match word.split_once(' ').filter(|_| channel == self.hand_offs) {
+                Some((owner, token)) => self.wakes.told(owner, token),
+                None => self.wakes.told(&channel, &word),
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Ears {
+    fn drop(&mut self) {
+        self.wakes.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_word_reaches_who_waited_longest_and_nobody_else() {
+        let wakes = Arc::new(Wakes::default());
+        let mut a = wakes.expect("a").unwrap();
+        let mut also_a = wakes.expect("a").unwrap();
+        let mut b = wakes.expect("b").unwrap();
+        wakes.told("a", "7");
+        assert_eq!(a.word().await.unwrap(), "7");
+        a.acted_on();
+        assert!(also_a.word.try_recv().is_err());
+        wakes.told("b", "8");
+        assert_eq!(b.word().await.unwrap(), "8");
+    }
+
+    #[tokio::test]
+    async fn a_word_that_nobody_acted_on_is_passed_on() {
+        let wakes = Arc::new(Wakes::default());
+        let mut heard = wakes.expect("a").unwrap();
+        let unheard = wakes.expect("a").unwrap();
+        let mut last = wakes.expect("a").unwrap();
+        wakes.told("a", "7");
+        assert_eq!(heard.word().await.unwrap(), "7");
+        drop(heard);
+        drop(unheard);
+        assert_eq!(last.word().await.unwrap(), "7");
+    }
+
+    #[tokio::test]
+    async fn the_end_of_the_connection_reaches_everybody() {
+        let wakes = Arc::new(Wakes::default());
+        let mut a = wakes.expect("a").unwrap();
+        drop(Ears {
+            wakes: wakes.clone(),
+            hand_offs: "h".to_owned(),
+        });
+        assert!(a.word().await.is_err());
+        assert!(wakes.expect("a").is_err());
+    }
+
+    #[test]
+    fn who_gives_up_leaves_nothing() {
+        let wakes = Arc::new(Wakes::default());
+        let a = wakes.expect("a").unwrap();
+        let also_a = wakes.expect("a").unwrap();
+        drop(a);
+        assert_eq!(wakes.state.lock().expected["a"].len(), 1);
+        drop(also_a);
+        assert!(wakes.state.lock().expected.is_empty());
+    }
+}

@@ -1,0 +1,73 @@
+use crate::LockProblem;
+use crate::in_flight::in_background;
+use futures_util::future::BoxFuture;
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+/// Requests to several nodes, all under way at once.
+///
+/// It is a handful of futures in one task: none of them needs a separate task, and
+/// polling all of them at every wake-up is cheaper than tracking which one is ready.
+/// Dropping it drops the requests: one that was not written yet is never sent.
+pub(super) struct Fan<T> {
+    requests: Vec<(usize, Request<T>)>,
+    heard: VecDeque<(usize, Result<T, LockProblem>)>,
+}
+
+type Request<T> = BoxFuture<'static, Result<T, LockProblem>>;
+
+impl<T: Send + 'static> Fan<T> {
+    /// Takes each request with the number of its node.
+    pub(super) fn new(requests: impl Iterator<Item = (usize, Request<T>)>) -> Fan<T> {
+        let requests: Vec<_> = requests.collect();
+        let heard = VecDeque::with_capacity(requests.len());
+        Fan { requests, heard }
+    }
+
+    /// Hands every request to its connection if that is open. A connection keeps its
+    /// order, so every later request comes after these.
+    pub(super) async fn send(&mut self) {
+        poll_fn(|context| {
+            self.poll_all(context);
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    /// Returns the next answer of any node, or `None` when all have answered. The first
+    /// call sends all requests.
+    pub(super) async fn next(&mut self) -> Option<(usize, Result<T, LockProblem>)> {
+        poll_fn(|context| {
+            if self.heard.is_empty() {
+                self.poll_all(context);
+            }
+            match self.heard.pop_front() {
+                Some(answer) => Poll::Ready(Some(answer)),
+                None if self.requests.is_empty() => Poll::Ready(None),
+                None => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// Carries out the rest in the background, where nobody waits for it. The time limits
+    /// of the connections end it.
+    pub(super) fn leave_to_background(mut self) {
+        if !self.requests.is_empty() {
+            in_background(async move { while self.next().await.is_some() {} });
+        }
+    }
+
+    fn poll_all(&mut self, context: &mut Context<'_>) {
+        let heard = &mut self.heard;
+        self.requests
+            .retain_mut(|(node, request)| match request.as_mut().poll(context) {
+                Poll::Ready(answer) => {
+                    heard.push_back((*node, answer));
+                    false
+                }
+                Poll::Pending => true,
+            });
+    }
+}

@@ -1,0 +1,248 @@
+use super::RedlockSettings;
+use super::fan::Fan;
+use super::node::Node;
+use crate::redis::{Lua, RedisLink, RedisSettings, Release, fence_key, gone_key, lock_key};
+use crate::{LockError, LockProblem};
+use prometheus_client::metrics::counter::Counter;
+use redis::FromRedisValue;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// All nodes, and the requests that can be sent to them.
+pub(super) struct Nodes {
+    pub(super) all: Vec<Node>,
+    /// All names joined, for errors.
+    pub(super) names: String,
+    pub(super) quorum: usize,
+    /// The count of requests to all nodes together.
+    pub(super) requests: Counter,
+    acquire: Lua,
+    write_back: Lua,
+    renew: Lua,
+    release: Lua,
+}
+
+/// One request for all nodes.
+pub(super) struct Order {
+    script: Which,
+    key: String,
+    owner: String,
+    keys: Vec<String>,
+    arguments: Vec<String>,
+}
+
+#[derive(Clone, Copy)]
+enum Which {
+    Acquire,
+    WriteBack,
+    Renew,
+    Release,
+}
+
+impl Nodes {
+    pub(super) fn new(
+        servers: &[impl AsRef<str>],
+        settings: &RedlockSettings,
+    ) -> Result<Nodes, LockError> {
+        let names = || {
+            let names: Vec<&str> = servers.iter().map(AsRef::as_ref).collect();
+            names.join(",")
+        };
+        let error = |node: String, problem| {
+            LockError::new(super::name_of(settings.tokens), node, "", problem)
+        };
+        let link_settings = RedisSettings {
+            connect_timeout: settings.connect_timeout,
+            response_timeout: settings.response_timeout,
+            #[cfg(all(debug_assertions, feature = "mutants"))]
+            mutant: settings.mutant,
+            ..RedisSettings::default()
+        };
+        let requests = Counter::default();
+        let mut all = Vec::new();
+        for server in servers {
+            let server = server.as_ref();
+            let link = RedisLink::new(server, link_settings, requests.clone());
+            all.push(Node::new(
+                link.map_err(|problem| error(server.to_owned(), problem))?,
+            ));
+        }
+        check_names(&all).map_err(|problem| error(names(), problem))?;
+        let quorum = quorum_of(all.len(), settings.quorum);
+        let quorum = quorum.map_err(|problem| error(names(), problem))?;
+        let names: Vec<&str> = all.iter().map(Node::name).collect();
+        Ok(Nodes {
+            names: names.join(","),
+            all,
+            quorum,
+            requests,
+            acquire: link_settings.script(include_str!("scripts/acquire.lua")),
+            write_back: link_settings.script(include_str!("scripts/write_back.lua")),
+            renew: link_settings.script(include_str!("../redis/scripts/renew.lua")),
+            release: link_settings.script(include_str!("../redis/scripts/release.lua")),
+        })
+    }
+
+    /// Asks the nodes for which `wanted` returns true, once the result is polled.
+    pub(super) fn ask<T>(self: &Arc<Self>, order: Order, wanted: impl Fn(usize) -> bool) -> Fan<T>
+    where
+        T: FromRedisValue + Send + 'static,
+    {
+        let order = Arc::new(order);
+        let wanted = (0..self.all.len()).filter(|node| wanted(*node));
+        Fan::new(wanted.map(|node| {
+            let (nodes, order) = (self.clone(), order.clone());
+            let request = Box::pin(async move { nodes.run(node, &order).await });
+            (node, request as _)
+        }))
+    }
+
+    async fn run<T: FromRedisValue>(&self, node: usize, order: &Order) -> Result<T, LockProblem> {
+        let node = &self.all[node];
+        let arguments: Vec<&str> = order.arguments.iter().map(String::as_str).collect();
+        let script = match order.script {
+            Which::Acquire => {
+                let answer = node.run_try(&order.owner, &self.acquire, &order.keys, &arguments);
+                return answer.await;
+            }
+            Which::Release => {
+                let release = Release {
+                    script: self.release.clone(),
+                    key: order.key.clone(),
+                    owner: order.owner.clone(),
+                    keys: order.keys.clone(),
+                    arguments: order.arguments.clone(),
+                };
+                return node.release(release).await;
+            }
+            Which::WriteBack => &self.write_back,
+            Which::Renew => &self.renew,
+        };
+        node.run(script, &order.keys, &arguments).await
+    }
+
+    /// Makes the error for too many failed nodes; `failures` holds one problem for each.
+    pub(super) fn no_quorum<'a>(
+        &self,
+        answered: usize,
+        failures: impl Iterator<Item = (usize, &'a LockProblem)>,
+    ) -> LockProblem {
+        let failures: Vec<String> = failures
+            .map(|(node, problem)| format!("{}: {problem}", self.all[node].name()))
+            .collect();
+        LockProblem::NoQuorum {
+            answered,
+            quorum: self.quorum,
+            nodes: self.all.len(),
+            failures: failures.join("; "),
+        }
+    }
+}
+
+impl Order {
+    pub(super) fn acquire(key: &str, owner: &str, ttl_ms: String, proposal: u64) -> Order {
+        let keys = vec![lock_key(key), fence_key(key), gone_key(key, owner)];
+        let arguments = vec![owner.to_owned(), ttl_ms, proposal.to_string()];
+        Order::new(Which::Acquire, key, owner, keys, arguments)
+    }
+
+    pub(super) fn write_back(key: &str, owner: &str, token: u64) -> Order {
+        let keys = vec![lock_key(key), fence_key(key)];
+        let arguments = vec![owner.to_owned(), token.to_string()];
+        Order::new(Which::WriteBack, key, owner, keys, arguments)
+    }
+
+    pub(super) fn renew(key: &str, owner: &str, ttl_ms: String) -> Order {
+        let arguments = vec![owner.to_owned(), ttl_ms];
+        Order::new(Which::Renew, key, owner, vec![lock_key(key)], arguments)
+    }
+
+    pub(super) fn release(key: &str, owner: &str) -> Order {
+        let arguments = vec![owner.to_owned()];
+        Order::new(Which::Release, key, owner, vec![lock_key(key)], arguments)
+    }
+
+    fn new(
+        script: Which,
+        key: &str,
+        owner: &str,
+        keys: Vec<String>,
+        arguments: Vec<String>,
+    ) -> Order {
+        Order {
+            script,
+            key: key.to_owned(),
+            owner: owner.to_owned(),
+            keys,
+            arguments,
+        }
+    }
+}
+
+fn check_names(nodes: &[Node]) -> Result<(), LockProblem> {
+    if nodes.is_empty() {
+        let problem = "no server is named; Redlock needs at least one".to_owned();
+        return Err(LockProblem::BadServers(problem));
+    }
+    let mut seen = HashSet::new();
+    match nodes.iter().find(|node| !seen.insert(node.name())) {
+        Some(node) => {
+            let problem = format!("{} is named twice and would vote twice", node.name());
+            Err(LockProblem::BadServers(problem))
+        }
+        None => Ok(()),
+    }
+}
+
+fn quorum_of(nodes: usize, wanted: Option<usize>) -> Result<usize, LockProblem> {
+    let majority = nodes / 2 + 1;
+    let quorum = wanted.unwrap_or(majority);
+    let reason = if quorum > nodes {
+        "cannot be"
+    } else if quorum < majority {
+        "would let two hold the lock at once"
+    } else {
+        return Ok(quorum);
+    };
+    Err(LockProblem::BadQuorum {
+        quorum,
+        nodes,
+        reason,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quorum_is_a_majority_that_can_be() {
+        assert_eq!(quorum_of(5, None), Ok(3));
+        assert_eq!(quorum_of(4, None), Ok(3));
+        assert_eq!(quorum_of(1, None), Ok(1));
+        assert_eq!(quorum_of(5, Some(5)), Ok(5));
+        for wanted in [0, 2, 6] {
+            let refused = quorum_of(5, Some(wanted));
+            assert!(
+                matches!(refused, Err(LockProblem::BadQuorum { quorum, nodes: 5, .. }) if quorum == wanted)
+            );
+        }
+    }
+
+    #[test]
+    fn no_node_votes_twice_and_none_is_no_quorum() {
+        let problem = |servers: &[&str]| {
+            let nodes = Nodes::new(servers, &RedlockSettings::default());
+            nodes.err().expect("refused").problem
+        };
+        let none: &[&str] = &[];
+        assert!(matches!(problem(none), LockProblem::BadServers(_)));
+        let twice = ["127.0.0.1:7001", "127.0.0.1:7002", "redis://127.0.0.1:7001"];
+        let LockProblem::BadServers(reason) = problem(&twice) else {
+            panic!("not refused");
+        };
+        assert!(reason.contains("127.0.0.1:7001"), "{reason}");
+        let not_one = ["127.0.0.1:7001", "not an address"];
+        assert!(matches!(problem(&not_one), LockProblem::BadAddress { .. }));
+    }
+}

@@ -1,0 +1,12 @@
+#![doc = include_str!("../README.md")]
+
+mod client;
+mod error;
+mod proxy;
+pub mod server;
+mod toxic;
+
+pub use client::ToxiproxyClient;
+pub use error::ToxiproxyError;
+pub use proxy::{NewProxy, Proxy, ProxyChange};
+pub use toxic::{Stream, Toxic, ToxicChange, ToxicKind, ToxicProblem};

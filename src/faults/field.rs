@@ -1,0 +1,146 @@
+//! The field on which the nemesis acts: the cluster, its nodes, and how they are seen from
+//! inside.
+
+use super::packet_filter::PacketFilters;
+use super::readback::etcd;
+use super::witness::Witnesses;
+use super::*;
+use crate::cluster::NodeSpec;
+use crate::model::LEADER;
+use crate::services::Readback;
+use async_trait::async_trait;
+use std::net::SocketAddr;
+
+const ELECTION_DEADLINE: Duration = Duration::from_secs(10);
+const ASK_AGAIN: Duration = Duration::from_millis(100);
+
+pub struct Field {
+    pub cluster: Arc<dyn Cluster>,
+    pub services: BTreeMap<Name, NodeSpec>,
+    /// The services that can be asked something, with the port that is reached from here.
+    pub servers: BTreeMap<Name, Server>,
+    pub replicas: BTreeMap<Name, Name>,
+    pub worker_clocks: Box<dyn WorkerClocks>,
+    /// None if no node is led through a proxy, as in a load.
+    links: Option<Links>,
+    /// The Redis servers that were given a key to remember.
+    pub(super) remembering: Mutex<BTreeSet<Name>>,
+    pub(super) witnesses: Witnesses,
+    pub(super) packet_filters: PacketFilters,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Server {
+    pub port: u16,
+    pub answers: Readback,
+}
+
+/// Reads a worker's clocks from inside the worker.
+#[async_trait]
+pub trait WorkerClocks: Send + Sync {
+    async fn read(&self, worker: &Name) -> Proof<ClockReading>;
+}
+
+/// The clocks that a process reports, and the time of that by a clock which nobody skews.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockReading {
+    pub raw_ns: u64,
+    pub realtime_ns: i64,
+    pub monotonic_ns: i64,
+}
+
+impl Field {
+    pub fn new(
+        cluster: Arc<dyn Cluster>,
+        services: BTreeMap<Name, NodeSpec>,
+        servers: BTreeMap<Name, Server>,
+        replicas: BTreeMap<Name, Name>,
+        worker_clocks: Box<dyn WorkerClocks>,
+        links: Option<Links>,
+    ) -> Field {
+        Field {
+            witnesses: Witnesses::new(Arc::clone(&cluster)),
+            packet_filters: PacketFilters::new(Arc::clone(&cluster)),
+            cluster,
+            services,
+            servers,
+            replicas,
+            worker_clocks,
+            links,
+            remembering: Mutex::default(),
+        }
+    }
+
+    #[cfg(test)]
+    pub fn without_services(
+        cluster: Arc<dyn Cluster>,
+        worker_clocks: Box<dyn WorkerClocks>,
+    ) -> Field {
+        let (services, servers, replicas) = Default::default();
+        Field::new(cluster, services, servers, replicas, worker_clocks, None)
+    }
+
+    pub fn links(&self) -> Proof<&Links> {
+        self.links.as_ref().ok_or(UnprovenReason::NoLinks)
+    }
+
+    /// Returns a service as it was started, its links included.
+    pub fn service(&self, node: &Name) -> Proof<NodeSpec> {
+        let missing = || UnprovenReason::NotAService { node: node.clone() };
+        self.services.get(node).cloned().ok_or_else(missing)
+    }
+
+    /// Returns the address at which a server answers us, and its protocol.
+    pub async fn server(&self, node: &Name) -> Proof<Option<(Readback, SocketAddr)>> {
+        let Some(server) = self.servers.get(node) else {
+            return Ok(None);
+        };
+        let address = self.cluster.address(node, server.port).await?;
+        Ok(Some((server.answers, address)))
+    }
+
+    /// Replaces `leader` with the name of the member that leads now.
+    pub async fn with_leader_named(&self, fault: &Fault) -> Proof<Fault> {
+        if fault.node().map(Name::as_str) != Some(LEADER) {
+            return Ok(fault.clone());
+        }
+        Ok(fault.at(self.elected_leader().await?))
+    }
+
+    /// Waits for a leader, because an election may be under way.
+    async fn elected_leader(&self) -> Proof<Name> {
+        let give_up_at = Instant::now() + ELECTION_DEADLINE;
+        loop {
+            match self.leader().await {
+                Err(reason) if Instant::now() >= give_up_at => return Err(reason),
+                Err(_) => tokio::time::sleep(ASK_AGAIN).await,
+                leader => return leader,
+            }
+        }
+    }
+
+    async fn leader(&self) -> Proof<Name> {
+        let mut answers = Vec::new();
+        for node in self.servers.keys() {
+            let asked = async {
+                match self.server(node).await? {
+                    Some((Readback::Etcd, address)) => etcd::leads(address).await.map(Some),
+                    Some((Readback::Redis | Readback::Http, _)) | None => Ok(None),
+                }
+            };
+            match asked.await {
+                Ok(Some(true)) => return Ok(node.clone()),
+                Ok(Some(false)) => answers.push(format!("{node} does not lead")),
+                Ok(None) => {}
+                Err(reason) => answers.push(format!("{node}: {reason}")),
+            }
+        }
+        Err(UnprovenReason::NoLeader { answers })
+    }
+
+    /// Ends all helpers beside nodes that served faults and proofs.
+    pub(super) async fn dismiss_helpers(&self) {
+        self.witnesses.called.dismiss_all().await;
+        self.packet_filters.called.dismiss_all().await;
+    }
+}

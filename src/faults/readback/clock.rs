@@ -1,0 +1,183 @@
+//! How far the clock of a node is ahead of this machine's, as the node itself reports.
+
+use super::super::Proof;
+use super::super::field::Field;
+use super::{etcd, http_date, redis};
+use crate::clock::raw_monotonic_ns;
+use crate::model::{ClockName, Name, UnprovenReason};
+use crate::services::Readback;
+use std::net::SocketAddr;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The source that a clock is read from.
+pub enum Dial {
+    /// The command TIME.
+    Redis(SocketAddr),
+    /// The `Date` of an answer, which has whole seconds.
+    Http(SocketAddr),
+    /// The time that is left of a lease, in whole seconds, by the leader's clock.
+    Lease {
+        address: SocketAddr,
+        lease: String,
+        /// The time that was left of it, and when.
+        left_s: i64,
+        at_ns: u64,
+    },
+    /// The worker's own report.
+    Worker { worker: Name, clock: ClockName },
+}
+
+/// How far a clock is ahead, and how exact that is.
+#[derive(Clone, Copy, Debug)]
+pub struct Ahead {
+    pub ns: i64,
+    pub give_or_take_ns: i64,
+    /// The time of the reading, by a clock that nobody skews.
+    pub at_ns: u64,
+}
+
+/// A reader that is interrupted between two clocks reads nonsense. Of this many readings at
+/// least one is hardly disturbed.
+const READINGS: usize = 5;
+
+const MS: i64 = 1_000_000;
+const SECOND: i64 = 1_000 * MS;
+
+impl Dial {
+    pub async fn of(field: &Field, node: &Name, clock: ClockName) -> Proof<Dial> {
+        match (field.server(node).await?, clock) {
+            (None, clock) => Ok(Dial::Worker {
+                worker: node.to_owned(),
+                clock,
+            }),
+            (Some((Readback::Redis, address)), ClockName::Realtime) => Ok(Dial::Redis(address)),
+            (Some((_, address)), ClockName::Realtime) => Ok(Dial::Http(address)),
+            (Some((Readback::Etcd, address)), ClockName::Monotonic) => {
+                if !etcd::leads(address).await? {
+                    return Err(UnprovenReason::ClockOfNoLeader);
+                }
+                let lease = etcd::grant(address).await?;
+                Ok(Dial::Lease {
+                    left_s: etcd::remaining_s(address, &lease).await?,
+                    at_ns: raw_monotonic_ns(),
+                    address,
+                    lease,
+                })
+            }
+            (Some(_), ClockName::Monotonic) => Err(UnprovenReason::ClockHidden),
+        }
+    }
+
+    /// Returns the smallest difference that can be distinguished from none.
+    pub fn resolution_ns(&self) -> i64 {
+        match self {
+            Dial::Redis(_) | Dial::Worker { .. } => 20 * MS,
+            Dial::Http(_) | Dial::Lease { .. } => 5 * SECOND,
+        }
+    }
+
+    pub async fn read(&self, field: &Field) -> Proof<Ahead> {
+        match self {
+            Dial::Redis(address) => {
+                let mut best = time_of_redis(*address).await?;
+                for _ in 1..READINGS {
+                    let read = time_of_redis(*address).await?;
+                    if read.give_or_take_ns < best.give_or_take_ns {
+                        best = read;
+                    }
+                }
+                Ok(best)
+            }
+            Dial::Http(address) => {
+                let before = host_realtime_ns();
+                let theirs = http_date::unix_s(*address).await? * SECOND + SECOND / 2;
+                let read = compared(theirs, before, host_realtime_ns());
+                Ok(Ahead {
+                    // Some servers update their date only once a second.
+                    give_or_take_ns: read.give_or_take_ns + SECOND,
+                    ..read
+                })
+            }
+            Dial::Lease {
+                address,
+                lease,
+                left_s,
+                at_ns,
+            } => {
+                let now_left_s = etcd::remaining_s(*address, lease).await?;
+                let now_ns = raw_monotonic_ns();
+                Ok(Ahead {
+                    ns: (left_s - now_left_s) * SECOND - (now_ns - at_ns) as i64,
+                    give_or_take_ns: SECOND,
+                    at_ns: now_ns,
+                })
+            }
+            Dial::Worker { worker, clock } => {
+                let mut best = report_of(field, worker, *clock).await?;
+                for _ in 1..READINGS {
+                    let read = report_of(field, worker, *clock).await?;
+                    // The worker reads its clocks first and its report is stamped later: any delay
+                    // between makes the clock seem behind, never ahead.
+                    if read.ns > best.ns {
+                        best = read;
+                    }
+                }
+                Ok(best)
+            }
+        }
+    }
+
+    /// Removes what the reading left at the server.
+    pub async fn put_away(&self) {
+        if let Dial::Lease { address, lease, .. } = self {
+            // Otherwise the lease expires by itself.
+            let _ = etcd::revoke(*address, lease).await;
+        }
+    }
+}
+
+async fn time_of_redis(address: SocketAddr) -> Proof<Ahead> {
+    let (before, theirs, after) = redis::time(address, host_realtime_ns).await?;
+    Ok(compared(theirs, before, after))
+}
+
+async fn report_of(field: &Field, worker: &Name, clock: ClockName) -> Proof<Ahead> {
+    let reading = field.worker_clocks.read(worker).await?;
+    let raw_ns = reading.raw_ns as i64;
+    Ok(Ahead {
+        ns: match clock {
+            ClockName::Monotonic => reading.monotonic_ns - raw_ns,
+            ClockName::Realtime => {
+                reading.realtime_ns - (raw_ns + realtime_ahead_of_monotonic_ns())
+            }
+        },
+        give_or_take_ns: 4 * MS,
+        at_ns: reading.raw_ns,
+    })
+}
+
+/// Compares this machine's own clocks: the difference must be the same before and after every
+/// skew.
+pub fn realtime_ahead_of_monotonic_ns() -> i64 {
+    let read = |_| {
+        let before = raw_monotonic_ns();
+        let realtime = host_realtime_ns();
+        let took_ns = raw_monotonic_ns() - before;
+        (took_ns, realtime - (before + took_ns / 2) as i64)
+    };
+    let best = (0..READINGS).map(read).min();
+    best.expect("it was read at least once").1
+}
+
+fn host_realtime_ns() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_nanos() as i64
+}
+
+fn compared(theirs: i64, before: i64, after: i64) -> Ahead {
+    Ahead {
+        ns: theirs - (before + after) / 2,
+        give_or_take_ns: (after - before) / 2 + MS,
+        at_ns: raw_monotonic_ns(),
+    }
+}

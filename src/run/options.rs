@@ -1,0 +1,192 @@
+//! The options that a person chose for runs, and the lab in which the runs happen.
+
+use super::*;
+use crate::cluster::topology::{Service, Topology};
+use crate::cluster::{Image, Need, Runtime};
+use crate::faults::{needs, proxy_of};
+use crate::scenario::Setting;
+use clap::{Args, ValueEnum};
+
+/// A case with more containers than this takes more than one slot.
+const CONTAINERS_PER_SLOT: usize = 20;
+
+/// What every command that runs scenarios takes. The command line fills it, the run reads it.
+#[derive(Args, Clone, Debug, Default)]
+pub struct RunOptions {
+    /// Choose what to run on
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub runtime: RuntimeChoice,
+    /// Seed every random choice of a run
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Run N times and report how often each outcome came, with a 95 % confidence interval
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000), value_name = "N")]
+    pub repeat: u32,
+    /// Run N cases at the same time, each on containers of its own; one with more than 20 of
+    /// them counts as several. The default is two for each core, and at most 8
+    #[arg(long, default_value_t = jobs(), value_parser = clap::value_parser!(u32).range(1..=16), value_name = "N")]
+    pub jobs: u32,
+    /// Override a field of the scenario and its cases, such as lock.ttl=5s
+    #[arg(long, value_name = "FIELD=VALUE")]
+    pub set: Vec<Setting>,
+    /// Write results to DIR [default: results/]
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+    /// Switch a defect on, to see that it is caught
+    #[cfg_attr(debug_assertions, arg(long, hide = true, value_parser = mutant))]
+    #[cfg_attr(not(debug_assertions), arg(skip))]
+    pub mutant: Option<String>,
+    /// Only this case.
+    #[arg(skip)]
+    pub case: Option<String>,
+    /// Leave the containers for looking at.
+    #[arg(skip)]
+    pub keep: bool,
+    /// After an error, go on with whatever else there is to run.
+    #[arg(skip)]
+    pub keep_going: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum RuntimeChoice {
+    /// Containers where Docker answers; else, unless CI is set, local processes
+    #[default]
+    Auto,
+    /// Containers
+    Docker,
+    /// Processes of this machine: its own redis-server and etcd
+    Local,
+}
+
+/// The place where runs happen, and everything that they are made from.
+pub struct Lab<'a> {
+    pub options: &'a RunOptions,
+    pub runtime: &'a dyn Runtime,
+    /// Every topology that a case may name.
+    pub topologies: &'a BTreeMap<String, Topology>,
+    /// The server of every link's proxy.
+    pub toxiproxy: &'a Service,
+    /// The folder that folders of images are relative to.
+    pub home: &'a Path,
+    /// The folder of the journals, which are kept until their faults are undone.
+    pub journals: &'a Path,
+    pub results: &'a Path,
+    pub progress: &'a dyn Progress,
+    pub interrupt: &'a CancellationToken,
+}
+
+impl RunOptions {
+    /// Returns the cases to run, in the order of the file.
+    pub fn chosen<'a>(&'a self, scenario: &'a Scenario) -> impl Iterator<Item = &'a Case> {
+        let is_chosen = |case: &&Case| self.case.as_ref().is_none_or(|only| case.name == **only);
+        scenario.cases.iter().filter(is_chosen)
+    }
+
+    /// Returns the record of a run that has not begun.
+    pub fn record(&self, scenario: &Scenario) -> RunRecord {
+        RunRecord {
+            mutant: self.mutant.clone(),
+            unfinished: self
+                .chosen(scenario)
+                .map(|case| case.name.clone())
+                .collect(),
+            ..new_record(scenario, self.seed)
+        }
+    }
+}
+
+/// Returns the record of a run of all cases, before the first case.
+pub fn new_record(scenario: &Scenario, seed: u64) -> RunRecord {
+    let all = scenario.cases.iter();
+    RunRecord {
+        scenario: scenario.name.clone(),
+        scenario_hash: scenario.hash(),
+        seed: Some(seed),
+        settings: scenario.settings.words(),
+        mutant: None,
+        cases: Vec::new(),
+        unfinished: all.map(|case| case.name.clone()).collect::<Vec<Name>>(),
+        environment: BTreeMap::new(),
+        folder: PathBuf::new(),
+    }
+}
+
+impl Lab<'_> {
+    pub fn topology(&self, case: &Case) -> &Topology {
+        &self.topologies[&case.setup.topology]
+    }
+
+    /// Returns the image of the case's workers, if they are not this program.
+    pub fn worker_image(&self, case: &Case) -> Option<Image> {
+        let name = case.setup.worker_image.as_ref()?;
+        Some(Image::named(name, self.home))
+    }
+
+    /// Returns why a case cannot be played here; None if nothing prevents it. This is asked before
+    /// anything is started.
+    pub fn lacking(&self, case: &Case) -> Option<String> {
+        let (nodes, runtime) = (CaseNodes::new(self, case), self.runtime);
+        let led = nodes.reach().keys().next();
+        let proxy = led.map(|source| self.toxiproxy.node(&proxy_of(source)));
+        let started = nodes.services.iter().chain(&nodes.workers).chain(&proxy);
+        let mut unstartable = started.filter_map(|node| {
+            let reason = runtime.lacks(Need::Node(node))?;
+            Some(format!("{}: {reason}", node.name))
+        });
+        unstartable.next().or_else(|| {
+            let faults = case.setup.faults();
+            let mut impossible = faults.into_iter().filter_map(|fault| {
+                let mut needs = needs(fault, &nodes.services, nodes.reach()).into_iter();
+                let reason = needs.find_map(|need| runtime.lacks(need))?;
+                Some(format!("{} of {}: {reason}", fault.kind(), fault.target()))
+            });
+            impossible.next()
+        })
+    }
+
+    /// Returns how many slots a case takes. A load runs alone, because everything beside it would
+    /// be measured too. A case that needs a certain port of this machine runs alone as well.
+    pub fn weight(&self, case: &Case) -> u32 {
+        let nodes = CaseNodes::new(self, case);
+        let mut ports = nodes.services.iter().flat_map(|node| &node.ports);
+        if case.setup.load.is_some() || ports.any(|port| port.host != 0) {
+            return u32::MAX;
+        }
+        // Every source has a proxy of its own.
+        weight_of(nodes.services.len() + nodes.workers.len() + nodes.reach().len())
+    }
+}
+
+fn weight_of(containers: usize) -> u32 {
+    let slots = containers.div_ceil(CONTAINERS_PER_SLOT);
+    u32::try_from(slots).unwrap_or(u32::MAX)
+}
+
+/// Returns the default of `--jobs`. Cases mostly wait, so a core runs two at a time; more than
+/// eight run only on request.
+fn jobs() -> u32 {
+    let cores = std::thread::available_parallelism();
+    cores.map_or(2, |cores| (2 * cores.get()).clamp(2, 8) as u32)
+}
+
+#[cfg(debug_assertions)]
+fn mutant(name: &str) -> Result<String, String> {
+    let known = super::mutant::mutants();
+    if known.contains(&name) {
+        Ok(name.to_owned())
+    } else {
+        Err(format!("known: {}", known.join(", ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_weighs_by_its_containers() {
+        for (containers, weight) in [(1, 1), (11, 1), (20, 1), (21, 2), (66, 4)] {
+            assert_eq!(weight_of(containers), weight, "{containers}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The lock services. Each has a file with everything that is particular to it: its servers, how a
+//! lock on it is opened, what it promises, how an observer watches it.
+
+mod etcd;
+mod key_template;
+#[cfg(debug_assertions)]
+mod mutant;
+mod observe;
+mod options;
+mod recorded;
+mod redis;
+mod redlock;
+
+pub use key_template::KeyTemplate;
+#[cfg(debug_assertions)]
+pub use mutant::changes;
+use observe::Layout;
+pub use observe::Watch;
+pub use options::{LockOptions, OnLost, ReleaseStyle};
+pub use recorded::{outcome, valid_until_ns};
+
+use crate::model::{ServicePlan, not_one_of};
+use fencing_lock::{LockBackend, LockError, LockProblem};
+use futures_util::future::BoxFuture;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use strum::{Display, EnumString, VariantArray};
+
+/// The lock service that guards a key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Display, EnumString, VariantArray)]
+#[strum(serialize_all = "kebab-case", parse_err_ty = String, parse_err_fn = not_one_of::<Backend>)]
+pub enum Backend {
+    /// One Redis.
+    #[default]
+    Redis,
+    /// A majority of independent Redis nodes, with tokens that only grow.
+    Redlock,
+    /// The same, with the highest of the nodes' own counters as the token. That token goes
+    /// backwards even without any fault.
+    RedlockUnsafeTokens,
+    /// A lease and a queue in the order of revisions.
+    Etcd,
+    /// The lock that the etcd server itself offers.
+    EtcdLockApi,
+}
+
+impl Backend {
+    pub const ALL: &[Backend] = Backend::VARIANTS;
+
+    /// Returns everything that is particular to it.
+    pub fn service(self) -> &'static Service {
+        match self {
+            Backend::Redis => &redis::ONE_REDIS,
+            Backend::Redlock => &redlock::REDLOCK,
+            Backend::RedlockUnsafeTokens => &redlock::UNSAFE_TOKENS,
+            Backend::Etcd => &etcd::ETCD,
+            Backend::EtcdLockApi => &etcd::LOCK_API,
+        }
+    }
+
+    pub fn servers(self) -> LockServers {
+        self.service().servers
+    }
+
+    /// Returns why a lock of this backend cannot have this TTL, in words.
+    pub fn ttl_conflict(self, ttl: Duration) -> Option<&'static str> {
+        (self.service().ttl_conflict)(ttl)
+    }
+
+    /// Returns the one of these that uses this backend's kind of servers; the first if none does.
+    pub fn choose<T>(self, from: &[T], speaks: impl Fn(&T) -> Option<Backend>) -> Option<&T> {
+        let fits = |one: &&T| speaks(one).map(Backend::servers) == Some(self.servers());
+        from.iter().find(fits).or(from.first())
+    }
+}
+
+pub struct Service {
+    /// Workers of one group and one key exclude each other.
+    pub group: &'static str,
+    pub servers: LockServers,
+    /// `wait`, `release` and `fence_floor` can be chosen.
+    pub has_choices: bool,
+    /// The way in which the cost of a great many keys is measured on it, if it can be.
+    pub keyspace: Option<Keyspace>,
+    /// Returns whether grants follow the order of arrivals.
+    pub in_order: fn(&LockOptions) -> bool,
+    /// The facts about it that a judge needs.
+    pub plan: ServicePlan,
+    /// Returns why a lock cannot have this TTL, in words.
+    pub ttl_conflict: fn(Duration) -> Option<&'static str>,
+    open: fn(&LockOptions, &[String], Option<Defect>) -> Opened,
+}
+
+pub type Opened = Result<Arc<dyn LockBackend>, LockError>;
+
+/// A mistake to make on purpose; there is none in release builds.
+#[cfg(debug_assertions)]
+pub type Defect = fencing_lock::Mutant;
+#[cfg(not(debug_assertions))]
+pub type Defect = std::convert::Infallible;
+
+/// The servers of a service: the program that they run, and their number.
+#[derive(Clone, Copy)]
+pub struct LockServers {
+    pub program: &'static Program,
+    pub at_least: usize,
+    pub at_most: Option<usize>,
+    /// The words for them: `one Redis`, `an etcd cluster`.
+    pub words: &'static str,
+    /// The topology of this project that has them in containers.
+    pub topology: &'static str,
+}
+
+impl PartialEq for LockServers {
+    fn eq(&self, other: &LockServers) -> bool {
+        self.words == other.words
+    }
+}
+
+impl fmt::Display for LockServers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.words)
+    }
+}
+
+pub struct Program {
+    /// The name of its servers in options: `--redis`.
+    pub name: &'static str,
+    /// The prefix of the keys of this project's own locks.
+    pub own_keys: &'static str,
+    /// Its servers are one cluster: they have to ask each other, and one of them leads.
+    pub is_cluster: bool,
+    /// A lock is a line of places below its key, separated from it by a `/`.
+    pub has_places: bool,
+    /// The kind of questions that its servers answer about themselves.
+    pub answers: Readback,
+    /// Returns commands that a person can run on these servers, at least on the first.
+    pub hints: fn(&[SocketAddr]) -> Vec<String>,
+    observe: for<'a> fn(Watch<'a>, Layout) -> Observation<'a>,
+}
+
+type Observation<'a> = BoxFuture<'a, Result<(), LockProblem>>;
+
+impl PartialEq for Program {
+    fn eq(&self, other: &Program) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Program {
+    /// Watches a server as an observer and sends what it held, for `locks.jsonl`.
+    pub async fn observe(&self, watch: Watch<'_>) -> Result<(), LockError> {
+        let layout = Layout::new(self.own_keys, watch.keys);
+        let (node, keys) = (watch.node, layout.shown());
+        let observed = (self.observe)(watch, layout).await;
+        observed.map_err(|problem| LockError::new(self.name, node, keys, problem))
+    }
+}
+
+/// The questions that a server answers about itself, which no network fault affects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readback {
+    /// Its clock, its role, what it remembers.
+    Redis,
+    /// Its leases, its leader, the date of its answers.
+    Etcd,
+    /// The date of its answers.
+    Http,
+}
+
+/// The way in which the cost of a great many keys is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keyspace {
+    Redis,
+    Etcd,
+}
+
+/// Opens the backend that these options name, at these servers (`host:port`).
+///
+/// Nothing is connected yet: a missing server shows when a lock is asked for.
+pub fn open(options: &LockOptions, servers: &[String], defect: Option<Defect>) -> Opened {
+    (options.backend.service().open)(options, servers, defect)
+}

@@ -1,0 +1,45 @@
+//! A majority of independent Redis nodes.
+
+use super::redis::REDIS;
+use super::{Defect, LockServers, Opened, Service};
+use crate::model::ServicePlan;
+use fencing_lock::{RedlockBackend, RedlockSettings, TokenScheme};
+use std::sync::Arc;
+
+const NODES: LockServers = LockServers {
+    program: &REDIS,
+    at_least: 3,
+    at_most: None,
+    words: "several independent Redis nodes",
+    topology: "redlock",
+};
+
+pub(super) const REDLOCK: Service = Service {
+    group: "redlock",
+    servers: NODES,
+    has_choices: false,
+    keyspace: None,
+    in_order: |_| false,
+    plan: ServicePlan {
+        by_majority: true,
+        ..ServicePlan::ONE_SERVER
+    },
+    ttl_conflict: |_| None,
+    open: |_, servers, defect| open(servers, TokenScheme::Strict, defect),
+};
+
+/// Redlock with tokens that may go backwards; its locks are those of Redlock.
+pub(super) const UNSAFE_TOKENS: Service = Service {
+    open: |_, servers, defect| open(servers, TokenScheme::UnsafeMaxOfCounters, defect),
+    ..REDLOCK
+};
+
+fn open(servers: &[String], tokens: TokenScheme, _defect: Option<Defect>) -> Opened {
+    let settings = RedlockSettings {
+        tokens,
+        #[cfg(debug_assertions)]
+        mutant: _defect,
+        ..RedlockSettings::default()
+    };
+    Ok(Arc::new(RedlockBackend::new(servers, settings)?))
+}
