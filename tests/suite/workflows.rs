@@ -188,3 +188,43 @@ fn the_history_of_earlier_nights_comes_back_for_the_overview() {
     let came = came.to_str().expect("a plain path");
     offline(&["report", "--index", came]).expect_code(0);
 }
+
+/// Runs `.ci/run` with a cargo whose tests end like this: first all of them, then those that are
+/// run again.
+fn ci_with(first: &[&str], again: &str) -> (bool, String) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let failed: String = first.iter().map(|name| format!("    {name}\n")).collect();
+    let cargo = format!(
+        "#!/bin/sh\ncase \"$*\" in\n*--exact*) printf '{again}' ;;\n\
+         test*) printf 'failures:\n{failed}\n'; exit {} ;;\nesac\n",
+        if first.is_empty() { 0 } else { 101 }
+    );
+    let path = folder.path().join("cargo");
+    fs::write(&path, cargo).expect("a script");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a script to run");
+    let paths = std::env::var("PATH").expect("a PATH");
+    let paths = format!("{}:{paths}", folder.path().display());
+    let ended = Command::new("bash")
+        .arg(project().join(".ci/run"))
+        .env("PATH", paths)
+        .output()
+        .expect("bash");
+    let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+    (ended.status.success(), said)
+}
+
+#[test]
+fn ci_runs_a_test_that_failed_once_more_and_names_it() {
+    assert!(ci_with(&[], "").0);
+    let passed = "test library::a_storm ... ok\n";
+    let (is_good, said) = ci_with(&["library::a_storm"], passed);
+    assert!(
+        is_good && said.ends_with("FLAKY: library::a_storm\n"),
+        "{said}"
+    );
+    // It fails again, or is not found, or more failed than chance explains.
+    let (is_good, said) = ci_with(&["library::a_storm"], "test library::a_storm ... FAILED\n");
+    assert!(!is_good, "{said}");
+    assert!(!ci_with(&["library::a_storm", "library::another"], passed).0);
+    assert!(!ci_with(&["a::b", "a::c", "a::d"], passed).0);
+}

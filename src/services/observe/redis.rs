@@ -1,15 +1,17 @@
 use super::redis_rows::{Next, Observed};
 use super::*;
 use ::redis::aio::PubSubStream;
-use ::redis::{AsyncConnectionConfig, InfoDict, Msg, cmd};
+use ::redis::{AsyncConnectionConfig, ErrorKind, InfoDict, Msg, ServerErrorKind, cmd};
 use fencing_lock::servers::bounded_redis::{self as bounded, RedisConnection};
 use fencing_lock::servers::{
     Lua, redis_client as client, redis_connect_problem as connect_problem_of,
     redis_problem as problem_of,
 };
 use futures_util::StreamExt;
-use tokio::time::timeout_at;
+use tokio::time::{sleep, timeout_at};
 use uuid::Uuid;
+
+const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(10);
 
 /// Watches one Redis. A lock of another library is a string whose value is the owner, or a hash
 /// whose one field is.
@@ -58,6 +60,7 @@ impl Observer {
         let mut asking = bounded::connect(&client, config, STEP_TIMEOUT)
             .await
             .map_err(connect_problem_of)?;
+        until_loaded(&mut asking).await?;
         // K: on the key's channel. g: del and expire. $: set. h: hashes. x: expired. e: evicted.
         // The setting is shared by all who watch this server.
         cmd("CONFIG")
@@ -163,6 +166,18 @@ impl Observer {
             .query_async::<()>(&mut *self.asking)
             .await
             .map_err(problem_of)
+    }
+}
+
+/// Waits until the server has loaded its data. Until then it reports every command of its
+/// append-only file as if it happened now. The caller sets the time limit.
+async fn until_loaded(asking: &mut RedisConnection) -> Result<(), LockProblem> {
+    const LOADING: ErrorKind = ErrorKind::Server(ServerErrorKind::BusyLoading);
+    loop {
+        match cmd("PING").query_async::<()>(&mut **asking).await {
+            Err(error) if error.kind() == LOADING => sleep(LOOK_AGAIN_AFTER).await,
+            answer => return answer.map_err(problem_of),
+        }
     }
 }
 

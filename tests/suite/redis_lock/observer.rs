@@ -1,7 +1,7 @@
 //! The bystander: what it tells about a real Redis.
 
 use super::kit::*;
-use crate::support::{docker_shared, redis_address};
+use crate::support::{connection_to, docker_shared, own_durable_redis, redis_address};
 use fencepost::model::{FencingToken, LockEvent, LockEventKind, WaitPolicy};
 use fencepost::services::KeyTemplate;
 use fencepost::services::{Backend, Watch};
@@ -193,6 +193,39 @@ async fn an_observer_sees_the_hashes_of_another_library() {
     );
 }
 
+/// A server that loads its append-only file reports every command of it as if it came now.
+#[tokio::test]
+async fn an_observer_does_not_take_what_a_server_loads_for_what_happens() {
+    let _turn = docker_shared();
+    let server = own_durable_redis();
+    let key = unique_key();
+    let lock = format!("lock:{{{key}}}");
+    let mut redis = connection_to(&server.address).await;
+    let mut history = redis::pipe();
+    for owner in 0..20_000 {
+        let owner = format!("owner-{owner}");
+        history
+            .cmd("SET")
+            .arg(&[&lock, &owner, "PX", "60000"])
+            .ignore();
+    }
+    let slowly = ["SET", "key-load-delay", "50"];
+    history.cmd("CONFIG").arg(&slowly).ignore();
+    history.exec_async(&mut redis).await.unwrap();
+    let mut other = connection_to(&server.address).await;
+    other.set_response_timeout(60 * SECOND);
+    let loading = tokio::spawn(async move {
+        let mut load = redis::cmd("DEBUG");
+        load.arg("LOADAOF").exec_async(&mut other).await
+    });
+    let begun = async { while redis::cmd("PING").exec_async(&mut redis).await.is_ok() {} };
+    timeout(10 * SECOND, begun).await.expect("it loads");
+    let observer = Observer::at(server.address.clone(), None).await;
+    loading.await.unwrap().unwrap();
+    let rows = observer.stop(&key).await;
+    assert!(rows.is_empty(), "{} rows: {:?}", rows.len(), rows.last());
+}
+
 fn owners(rows: &[LockEvent]) -> Vec<(LockEventKind, &str)> {
     let rows = rows.iter();
     rows.map(|row| (row.kind, row.owner.as_deref().unwrap_or("-")))
@@ -240,6 +273,10 @@ impl Observer {
     }
 
     async fn of(keys: Option<&str>) -> Observer {
+        Observer::at(redis_address(), keys).await
+    }
+
+    async fn at(address: String, keys: Option<&str>) -> Observer {
         let keys = keys.map(|keys| KeyTemplate::parse(keys).unwrap());
         let (tx, mut rx) = mpsc::channel(10);
         let (ready_tx, ready_rx) = oneshot::channel();
@@ -247,7 +284,6 @@ impl Observer {
         let asked_to_stop = stop.clone();
         let (telling, told) = watch::channel(Vec::new());
         let observing = tokio::spawn(async move {
-            let address = redis_address();
             let keys = keys.as_ref();
             let observing = Backend::Redis.servers().program.observe(Watch {
                 address: &address,
