@@ -69,6 +69,6 @@ pub mod servers {
     pub use super::redis::{
         Lua, bounded as bounded_redis, client as redis_client,
         connect_problem_of as redis_connect_problem, fence_key as redis_fence_key,
-        lock_key as redis_lock_key, problem_of as redis_problem,
+        lock_key as redis_lock_key, lock_of as lock_of_redis_name, problem_of as redis_problem,
     };
 }

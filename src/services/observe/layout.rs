@@ -1,7 +1,7 @@
 //! The keys of the locks that an observer watches.
 
 use crate::services::KeyTemplate;
-use fencing_lock::servers::lock_of_etcd_place as lock_of;
+use fencing_lock::servers::{lock_of_etcd_place as lock_of, lock_of_redis_name};
 
 pub enum Layout {
     /// The locks of this program.
@@ -54,7 +54,8 @@ impl Layout {
     /// Returns the lock of this name.
     pub(super) fn lock<'a>(&self, name: &'a str) -> &'a str {
         match self {
-            Layout::Own(_) => untagged(name),
+            // A lock of another library may have no hash tag.
+            Layout::Own(_) => lock_of_redis_name(name).unwrap_or(name),
             Layout::Foreign(_) => name,
         }
     }
@@ -94,13 +95,6 @@ impl Layout {
     }
 }
 
-/// Removes the hash tag. Our keys have one; a lock of another library may not.
-fn untagged(name: &str) -> &str {
-    name.strip_prefix('{')
-        .and_then(|name| name.strip_suffix('}'))
-        .unwrap_or(name)
-}
-
 /// Escapes the characters that have a meaning in a pattern of Redis.
 fn escaped(text: &str) -> String {
     let mut escaped = String::new();
@@ -131,18 +125,14 @@ mod tests {
             redis.keys(name),
             ["lock:{account-42}", "fence:{account-42}"]
         );
+        let name = redis.name_in("__keyspace@0__:lock:{:}a}:").unwrap();
+        assert_eq!((redis.lock(name), redis.lock("plain")), ("}a", "plain"));
+        assert_eq!(redis.keys(name), ["lock:{:}a}:", "fence:{:}a}:"]);
         let etcd = Layout::new("/locks/", None);
         assert_eq!(etcd.prefix(), "/locks/");
         let lock = |place: &str| etcd.lock_of_place(place.as_bytes());
         assert_eq!(lock("/locks/a%2Fb/7").as_deref(), Some("a/b"));
         assert_eq!(lock("/locks/a"), None);
-    }
-
-    #[test]
-    fn a_hash_tag_is_taken_off() {
-        assert_eq!(untagged("{account-42}"), "account-42");
-        assert_eq!(untagged("{}}"), "}");
-        assert_eq!(untagged("plain"), "plain");
     }
 
     #[test]

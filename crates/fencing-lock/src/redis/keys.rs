@@ -5,6 +5,15 @@ pub fn lock_key(key: &str) -> String {
     tagged("lock", key)
 }
 
+/// Returns the lock that a key belongs to, whose name follows the kind and a colon; `None` if
+/// it is not one of this library.
+#[cfg(feature = "servers")]
+pub fn lock_of(name: &str) -> Option<&str> {
+    let tag = name.strip_prefix('{')?;
+    let begins_with_brace = || tag.strip_prefix(':')?.strip_suffix("}:");
+    tag.strip_suffix('}').or_else(begins_with_brace)
+}
+
 /// Returns the key of the counter that the tokens of a lock come from.
 pub fn fence_key(key: &str) -> String {
     tagged("fence", key)
@@ -79,5 +88,15 @@ mod tests {
             assert!(tags.iter().all(|tag| *tag == tags[0]), "{key}: {tags:?}");
         }
         assert_ne!(lock_key("}a"), lock_key(":}a"));
+    }
+
+    #[cfg(feature = "servers")]
+    #[test]
+    fn a_key_says_which_lock_it_belongs_to() {
+        for key in ["a", "}", "}a", "a}b", "{", "{}", ":}a}:", ":"] {
+            let name = lock_key(key);
+            assert_eq!(lock_of(name.strip_prefix("lock:").unwrap()), Some(key));
+        }
+        assert_eq!(lock_of("plain"), None);
     }
 }

@@ -22,6 +22,8 @@ pub use keys::fence_key;
 #[cfg(feature = "redlock")]
 pub(super) use keys::gone_key;
 pub use keys::lock_key;
+#[cfg(feature = "servers")]
+pub use keys::lock_of;
 #[cfg(feature = "redlock")]
 pub(super) use link::RedisLink;
 #[cfg(not(feature = "redlock"))]
