@@ -216,8 +216,10 @@ async fn who_knows_that_the_lease_is_lost_writes_and_leaves_it_to_the_fence() {
     let _turn = docker_shared();
     let place = Place::new().await;
     let plan = ContendPlan {
-        ttl: ms(100),
-        work: Span::exactly(ms(300)),
+        // So long that a grant does not come too late on a busy machine.
+        ttl: ms(1_000),
+        work: Span::exactly(ms(1_500)),
+        duration: ms(5_000),
         ..plan(4, WaitPolicy::Spin)
     };
     let came = place.load(&plan, &[redis_address()]).await;
