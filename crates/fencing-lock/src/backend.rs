@@ -1,5 +1,5 @@
-use super::in_flight::new_owner;
-use super::{Belief, LastWord, LockError, LockProblem};
+use super::env::REAL;
+use super::{Belief, Env, LastWord, LockError, LockProblem};
 use crate::FencingToken;
 use async_trait::async_trait;
 #[cfg(feature = "unsafe-modes")]
@@ -30,7 +30,13 @@ pub trait LockBackend: Send + Sync {
     /// Returns a random name for one attempt only. With a reused name, the leftover of a
     /// try whose answer was lost would look like a lock that we hold now.
     fn new_owner(&self) -> String {
-        new_owner()
+        self.env().uuid().to_string()
+    }
+
+    /// Returns the surroundings that the backend was made with. Its clients and their
+    /// leases use them too.
+    fn env(&self) -> &Env {
+        &REAL
     }
 
     /// Tries once, and never waits for a lock to become free.

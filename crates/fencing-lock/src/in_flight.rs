@@ -1,6 +1,5 @@
 use super::LockBackend;
 use std::sync::Arc;
-use uuid::Uuid;
 
 /// A try or a wait whose answer is not known yet. If it is dropped in that state, it is
 /// undone in the background.
@@ -45,22 +44,9 @@ impl Drop for InFlight {
             let backend = self.backend.clone();
             let key = std::mem::take(&mut self.key);
             let owner = std::mem::take(&mut self.owner);
-            in_background(async move {
+            self.backend.env().in_background(async move {
                 let _unknown = backend.abandon(&key, &owner).await;
             });
         }
-    }
-}
-
-pub(super) fn new_owner() -> String {
-    Uuid::new_v4().to_string()
-}
-
-/// Runs a task for a caller that cannot wait, such as a drop; best effort. The backend's
-/// time limits end the task. Without a runtime it is not run, and the TTL has to free the
-/// lock.
-pub(super) fn in_background(task: impl Future<Output = ()> + Send + 'static) {
-    if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-        runtime.spawn(task);
     }
 }

@@ -1,7 +1,6 @@
 use super::held::{HeldLease, Holding};
-use super::in_flight::in_background;
 use super::{
-    Ask, Belief, Grant, LockBackend, LockError, LockMetrics, LostReason, RenewOutcome, Term,
+    Ask, Belief, Env, Grant, LockBackend, LockError, LockMetrics, LostReason, RenewOutcome, Term,
 };
 use crate::{FencingToken, ReleaseOutcome};
 #[cfg(feature = "unsafe-modes")]
@@ -159,6 +158,10 @@ impl Lease {
         self.holding.belief()
     }
 
+    pub(super) fn env(&self) -> &Env {
+        self.backend.env()
+    }
+
     /// Prolongs the lease by a TTL from now, if it is still held.
     ///
     /// An answer that comes after the old deadline does not restore a lease: the holder
@@ -267,7 +270,7 @@ impl Drop for Lease {
                 std::mem::take(&mut self.key),
                 std::mem::take(&mut self.owner),
             );
-            in_background(async move {
+            self.backend.env().in_background(async move {
                 let _unknown = backend.release(&key, &owner).await;
             });
         }

@@ -8,11 +8,13 @@
 //! | [`ReentrantLocks`] | one owner takes its lock again |
 //! | [`LockMetrics`] | what one process did with its locks, for Prometheus |
 //! | [`LockBackend`], [`WaitLine`] | the seam: what a new kind of lock server has to answer |
+//! | [`Env`], [`World`] | the other seam: clock, chance, tasks and connections, for a simulation |
 
 mod address;
 mod backend;
 mod belief;
 mod client;
+mod env;
 mod error;
 #[cfg(feature = "etcd")]
 mod etcd;
@@ -29,6 +31,8 @@ mod redis;
 mod redlock;
 mod reentrant;
 mod requests;
+#[cfg(any(feature = "redis", feature = "etcd"))]
+mod task;
 mod wait;
 mod watchdog;
 
@@ -42,6 +46,7 @@ pub use backend::UnsafeRelease;
 pub use backend::{Ask, Attempt, Grant, LockBackend, ReleaseOutcome, RenewOutcome, Term, WaitLine};
 pub use belief::{Belief, LostReason};
 pub use client::{LockClient, LockSettings, MAX_KEY_BYTES, MAX_TTL};
+pub use env::{ByteStream, Env, World};
 pub use error::{LockError, LockProblem};
 pub use fencing_token::FencingToken;
 pub use held::HeldLeases;

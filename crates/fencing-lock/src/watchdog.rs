@@ -1,4 +1,4 @@
-use super::{Lease, LostReason, RenewError};
+use super::{Env, Lease, LostReason, RenewError};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep_until};
 /// process is stopped.
 pub async fn keep_renewed(lease: &Lease, mut on_renewed: impl FnMut()) -> LostReason {
     let soon = (lease.ttl() / 20).max(Duration::from_millis(1));
-    let mut next = lease.acquired_at() + about_a_third(lease.ttl());
+    let mut next = lease.acquired_at() + about_a_third(lease.env(), lease.ttl());
     loop {
         tokio::select! {
             biased;
@@ -22,7 +22,7 @@ pub async fn keep_renewed(lease: &Lease, mut on_renewed: impl FnMut()) -> LostRe
         next = match lease.renew().await {
             Ok(()) => {
                 on_renewed();
-                sent_at + about_a_third(lease.ttl())
+                sent_at + about_a_third(lease.env(), lease.ttl())
             }
             Err(RenewError::Lost(reason)) => return reason,
             Err(RenewError::Lock(_)) => Instant::now() + soon,
@@ -32,6 +32,6 @@ pub async fn keep_renewed(lease: &Lease, mut on_renewed: impl FnMut()) -> LostRe
 
 /// Returns when to prolong a TTL: at a third of it or a little sooner. The random part
 /// keeps leases that began together from asking at the same time.
-pub(super) fn about_a_third(ttl: Duration) -> Duration {
-    ttl / 3 * fastrand::u32(85..=100) / 100
+pub(super) fn about_a_third(env: &Env, ttl: Duration) -> Duration {
+    ttl / 3 * env.draw(85..=100) / 100
 }

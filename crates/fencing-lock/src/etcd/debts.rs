@@ -1,10 +1,10 @@
 use super::line::Line;
 use super::members::Members;
 use super::presence::Presence;
-use crate::in_flight::in_background;
-use std::sync::{Arc, Mutex, Weak};
+use crate::task::Task;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
-use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 /// Places that still have to be left because no member answered.
@@ -15,7 +15,15 @@ use tokio::time::sleep;
 /// alive.
 #[derive(Default)]
 pub(super) struct Debts {
-    tasks: Mutex<JoinSet<()>>,
+    open: Arc<Mutex<Open>>,
+}
+
+#[derive(Default)]
+struct Open {
+    /// The number of debts so far.
+    count: u64,
+    /// By number. Each removes itself when it is paid.
+    tasks: BTreeMap<u64, Task>,
 }
 
 /// Beyond this number it is better to end the session, which removes all places.
@@ -26,20 +34,34 @@ impl Debts {
     /// Leaves the place of `line` later. It may belong to the session of any of
     /// `presences`.
     pub(super) fn owe(&self, members: Arc<Members>, line: Line, presences: Vec<Arc<Presence>>) {
-        let mut tasks = self.tasks.lock().expect("nobody panics while holding it");
-        while tasks.try_join_next().is_some() {}
-        if tasks.len() < DEBTS_MAX {
+        let env = members.env().clone();
+        let mut open = lock(&self.open);
+        if open.tasks.len() < DEBTS_MAX {
+            open.count += 1;
+            let number = open.count;
             let presences = presences.iter().map(Arc::downgrade).collect();
-            tasks.spawn(leave_later(members, line, presences));
+            let debts = Arc::downgrade(&self.open);
+            let task = env.spawn(async move {
+                leave_later(members, line, presences).await;
+                if let Some(debts) = debts.upgrade() {
+                    lock(&debts).tasks.remove(&number);
+                }
+            });
+            open.tasks.insert(number, task);
             return;
         }
+        drop(open);
         line.retire();
         for presence in presences {
-            in_background(async move {
+            env.in_background(async move {
                 let _best_effort = presence.session.close().await;
             });
         }
     }
+}
+
+fn lock(open: &Mutex<Open>) -> MutexGuard<'_, Open> {
+    open.lock().expect("nobody panics while holding it")
 }
 
 async fn leave_later(members: Arc<Members>, line: Line, presences: Vec<Weak<Presence>>) {

@@ -6,7 +6,7 @@ use super::session::Session;
 use super::standing::lost;
 use super::{EtcdSettings, connect_later};
 use crate::{
-    Ask, Attempt, Grant, LastWord, LockBackend, LockError, LockProblem, RenewOutcome, Term,
+    Ask, Attempt, Env, Grant, LastWord, LockBackend, LockError, LockProblem, RenewOutcome, Term,
     WaitLine,
 };
 use crate::{FencingToken, ReleaseOutcome};
@@ -56,8 +56,17 @@ impl EtcdLockApiBackend {
         members: &[String],
         settings: EtcdSettings,
     ) -> Result<EtcdLockApiBackend, LockError> {
+        EtcdLockApiBackend::with_env(members, settings, Env::default())
+    }
+
+    /// Does the same in surroundings that may be simulated.
+    pub fn with_env(
+        members: &[String],
+        settings: EtcdSettings,
+        env: Env,
+    ) -> Result<EtcdLockApiBackend, LockError> {
         Ok(EtcdLockApiBackend {
-            members: connect_later(NAME, members, settings)?,
+            members: connect_later(NAME, members, settings, env)?,
             attempts: Mutex::default(),
         })
     }
@@ -172,6 +181,10 @@ impl LockBackend for EtcdLockApiBackend {
 
     fn requests(&self) -> Counter {
         self.members.requests().clone()
+    }
+
+    fn env(&self) -> &Env {
+        self.members.env()
     }
 
     async fn try_acquire(&self, ask: Ask<'_>) -> Result<Attempt, LockError> {

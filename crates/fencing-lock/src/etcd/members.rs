@@ -1,9 +1,7 @@
 use super::failure::Failure;
-use crate::{LastWord, LockProblem};
-use etcd_client::{
-    Client, ConnectOptions, KvClient, LeaseClient, LockClient, MaintenanceClient, ResponseHeader,
-    WatchClient,
-};
+use super::wire::{Wire, wire_in};
+use crate::{Env, LastWord, LockProblem};
+use etcd_client::ResponseHeader;
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use parking_lot::Mutex;
@@ -36,28 +34,13 @@ pub(super) struct Members {
     request_timeout: Duration,
     turns: Semaphore,
     requests: Counter,
-}
-
-/// The clients for one member.
-#[derive(Clone)]
-pub struct Wire {
-    pub kv: KvClient,
-    pub lease: LeaseClient,
-    pub watch: WatchClient,
-    pub lock: LockClient,
-    pub maintenance: MaintenanceClient,
+    env: Env,
 }
 
 struct Member {
     address: String,
     wire: OnceCell<Wire>,
 }
-
-/// A connection on which nothing comes back is closed after both of these. Servers close
-/// the connections of clients that ask more often than every 5 s, so this only removes
-/// dead connections; time limits notice the problem much earlier.
-const PING_EVERY: Duration = Duration::from_secs(6);
-const PONG_WITHIN: Duration = Duration::from_secs(2);
 
 const PROBE_EVERY: Duration = Duration::from_secs(1);
 
@@ -70,6 +53,7 @@ impl Members {
     pub(super) fn new(
         addresses: &[String],
         request_timeout: Duration,
+        env: Env,
     ) -> Result<Members, LockProblem> {
         if addresses.is_empty() {
             let problem = "at least one etcd server is needed, and none is named";
@@ -92,7 +76,12 @@ impl Members {
             request_timeout,
             turns: Semaphore::new(WRITES_AT_ONCE),
             requests: Counter::default(),
+            env,
         })
+    }
+
+    pub(super) fn env(&self) -> &Env {
+        &self.env
     }
 
     pub(super) fn node(&self) -> &str {
@@ -169,7 +158,7 @@ impl Members {
         let index = *self.preferred.borrow();
         let member = &self.members[index];
         let answer = timeout(self.request_timeout, async {
-            let wire = member.wire().await?;
+            let wire = member.wire(&self.env).await?;
             self.requests.inc();
             request(wire).await.map_err(Failure::from)
         });
@@ -187,7 +176,7 @@ impl Members {
     pub(super) async fn preferred(&self) -> Result<(usize, Wire, watch::Receiver<usize>), Failure> {
         let mut changes = self.preferred.subscribe();
         let index = *changes.borrow_and_update();
-        let wire = self.members[index].wire().await?;
+        let wire = self.members[index].wire(&self.env).await?;
         Ok((index, wire.clone(), changes))
     }
 
@@ -229,7 +218,7 @@ impl Members {
             .iter()
             .enumerate()
             .map(|(index, member)| async move {
-                let mut maintenance = member.wire().await.ok()?.maintenance.clone();
+                let mut maintenance = member.wire(&self.env).await.ok()?.maintenance.clone();
                 self.requests.inc();
                 let status = maintenance.status().await.ok()?;
                 let id = status.header()?.member_id();
@@ -274,28 +263,10 @@ impl Drop for TellSilence<'_> {
 }
 
 impl Member {
-    async fn wire(&self) -> Result<&Wire, Failure> {
-        let options = || {
-            ConnectOptions::new()
-                .with_keep_alive(PING_EVERY, PONG_WITHIN)
-                // A member that lost its leader says so at once and ends its watches.
-                .with_require_leader(true)
-        };
-        let connect = || wire(&self.address, options());
+    async fn wire(&self, env: &Env) -> Result<&Wire, Failure> {
+        let connect = || wire_in(env, &self.address);
         self.wire.get_or_try_init(connect).await
     }
-}
-
-/// Makes clients that connect at the first request, and again after the connection broke.
-pub async fn wire(address: &str, options: ConnectOptions) -> Result<Wire, Failure> {
-    let client = Client::connect([address], Some(options)).await?;
-    Ok(Wire {
-        kv: client.kv_client(),
-        lease: client.lease_client(),
-        watch: client.watch_client(),
-        lock: client.lock_client(),
-        maintenance: client.maintenance_client(),
-    })
 }
 
 /// Checks that this can be the address of an etcd which this library can reach.
@@ -347,7 +318,7 @@ mod tests {
     #[test]
     fn many_who_saw_one_failure_move_on_by_one_member() {
         let addresses = ["a:1", "b:1", "c:1"].map(str::to_owned);
-        let members = Members::new(&addresses, Duration::from_secs(1)).unwrap();
+        let members = Members::new(&addresses, Duration::from_secs(1), Env::default()).unwrap();
         members.prefer_after(0);
         members.prefer_after(0);
         assert_eq!(*members.preferred.borrow(), 1);

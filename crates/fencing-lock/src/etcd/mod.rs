@@ -13,19 +13,22 @@ mod seats;
 mod session;
 mod standing;
 mod watches;
+mod wire;
 
 #[cfg(feature = "servers")]
 pub use failure::Failure;
 pub use lock_api::EtcdLockApiBackend;
 #[cfg(feature = "servers")]
-pub use members::{Wire, check_address, wire};
+pub use members::check_address;
 #[cfg(feature = "servers")]
 pub use names::{line_prefix, lock_of};
+#[cfg(feature = "servers")]
+pub use wire::{Wire, wire};
 
 #[cfg(all(debug_assertions, feature = "mutants"))]
 use super::Mutant;
 use super::{
-    Ask, Attempt, Grant, LastWord, LockBackend, LockError, LockProblem, RenewOutcome, Term,
+    Ask, Attempt, Env, Grant, LastWord, LockBackend, LockError, LockProblem, RenewOutcome, Term,
     WaitLine,
 };
 use crate::ReleaseOutcome;
@@ -104,7 +107,16 @@ impl EtcdBackend {
     /// Does not connect before the first use, so an unreachable server is not an error
     /// here.
     pub fn new(members: &[String], settings: EtcdSettings) -> Result<EtcdBackend, LockError> {
-        let members = connect_later(NAME, members, settings)?;
+        EtcdBackend::with_env(members, settings, Env::default())
+    }
+
+    /// Does the same in surroundings that may be simulated.
+    pub fn with_env(
+        members: &[String],
+        settings: EtcdSettings,
+        env: Env,
+    ) -> Result<EtcdBackend, LockError> {
+        let members = connect_later(NAME, members, settings, env)?;
         Ok(EtcdBackend {
             standing: Standing::new(members),
             queue_max: settings.queue_max,
@@ -168,6 +180,10 @@ impl LockBackend for EtcdBackend {
         self.standing.members().requests().clone()
     }
 
+    fn env(&self) -> &Env {
+        self.standing.members().env()
+    }
+
     async fn try_acquire(&self, ask: Ask<'_>) -> Result<Attempt, LockError> {
         let asked_at = Instant::now();
         let entered = self.standing.enter(ask, IfHeld::ComeBack).await;
@@ -216,8 +232,9 @@ fn connect_later(
     backend: &'static str,
     members: &[String],
     settings: EtcdSettings,
+    env: Env,
 ) -> Result<Arc<Members>, LockError> {
-    let made = Members::new(members, settings.request_timeout);
+    let made = Members::new(members, settings.request_timeout, env);
     made.map(Arc::new)
         .map_err(|problem| LockError::new(backend, members.join(","), "", problem))
 }

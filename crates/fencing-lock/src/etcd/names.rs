@@ -1,6 +1,6 @@
 //! Names of keys in etcd.
 
-use uuid::Uuid;
+use crate::Env;
 
 /// The prefix of all places in all lines.
 const LOCKS: &str = "/locks/";
@@ -22,8 +22,8 @@ pub(super) fn place_key(key: &str, seat: &str) -> String {
 
 /// Returns a key that one session writes when it begins, and that is deleted with the
 /// session.
-pub(super) fn session_key() -> String {
-    format!("/sessions/{}", Uuid::new_v4())
+pub(super) fn session_key(env: &Env) -> String {
+    format!("/sessions/{}", env.uuid())
 }
 
 #[cfg(feature = "servers")]

@@ -95,7 +95,7 @@ mod tests {
     /// Returns what a waiter behind a place learns of its end.
     async fn heard(is_holder: bool, outcome: Option<ReleaseOutcome>) -> Option<End> {
         let places = Places::default();
-        let line = Line::new("k", "a", Seats::new().take());
+        let line = Line::new("k", "a", Seats::new(&crate::Env::default()).take());
         places.taken(&line, 7);
         let at = |revision| Predecessor {
             key: line.place().to_vec(),

@@ -1,3 +1,4 @@
+use crate::Env;
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,9 +29,9 @@ pub(super) struct Seat {
 }
 
 impl Seats {
-    pub(super) fn new() -> Arc<Seats> {
+    pub(super) fn new(env: &Env) -> Arc<Seats> {
         Arc::new(Seats {
-            process: Uuid::new_v4(),
+            process: env.uuid(),
             pool: Mutex::default(),
         })
     }
@@ -79,7 +80,7 @@ mod tests {
 
     #[test]
     fn a_name_is_used_again_when_it_is_free_and_never_by_two() {
-        let seats = Seats::new();
+        let seats = Seats::new(&Env::default());
         let (first, second) = (seats.take(), seats.take());
         assert_ne!(first.name(), second.name());
         let name = first.name();
@@ -89,6 +90,10 @@ mod tests {
         again.retire();
         drop(again);
         assert_ne!(seats.take().name(), name);
-        assert_ne!(Seats::new().take().name(), name, "another process");
+        assert_ne!(
+            Seats::new(&Env::default()).take().name(),
+            name,
+            "another process"
+        );
     }
 }

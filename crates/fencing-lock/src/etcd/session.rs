@@ -2,7 +2,7 @@ use super::failure::Failure;
 use super::follow_through::FollowThrough;
 use super::members::Members;
 use super::names::session_key;
-use crate::in_flight::in_background;
+use crate::task::Task;
 use crate::watchdog::about_a_third;
 use crate::{Belief, LostReason, RenewOutcome};
 use etcd_client::{PutOptions, ResponseHeader};
@@ -10,7 +10,6 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
-use tokio_util::task::AbortOnDropHandle;
 
 /// A lease at the cluster that is kept alive for as long as this object lives, and what
 /// this process may believe about it.
@@ -28,7 +27,7 @@ pub(super) struct Session {
     shared: Arc<SessionState>,
     /// The revision at which the mark was written first.
     pub(super) marked_at: i64,
-    _beats: AbortOnDropHandle<()>,
+    _beats: Task,
 }
 
 struct SessionState {
@@ -44,6 +43,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 impl Session {
     pub(super) async fn open(members: Arc<Members>, ttl: Duration) -> Result<Session, Failure> {
+        let env = members.env().clone();
         members.prefer_leader().await;
         let ttl_s = whole_seconds(ttl);
         let granted = members.ask(|wire| {
@@ -64,13 +64,13 @@ impl Session {
         let shared = Arc::new(SessionState {
             members,
             lease: grant.id(),
-            mark: session_key(),
+            mark: session_key(&env),
             ttl,
             belief: watch::Sender::new(Belief::until(asked_at + ttl)),
         });
         Ok(Session {
             marked_at: shared.write_mark().await?,
-            _beats: AbortOnDropHandle::new(tokio::spawn(beat(shared.clone(), asked_at))),
+            _beats: env.spawn(beat(shared.clone(), asked_at)),
             shared,
         })
     }
@@ -129,10 +129,11 @@ impl Session {
     pub(super) async fn close(&self) -> Result<(), Failure> {
         self.shared.end(LostReason::SessionOver);
         let shared = self.shared.clone();
-        let closing = FollowThrough::new(async move {
+        let closing = FollowThrough::new(self.shared.members.env(), async move {
             let revoked = shared.revoke().await;
             if revoked.as_ref().is_err_and(Failure::is_of_the_member) {
-                in_background(async move { shared.revoke_later().await });
+                let env = shared.members.env().clone();
+                env.in_background(async move { shared.revoke_later().await });
             }
             revoked
         });
@@ -266,7 +267,7 @@ fn term(header: Option<&ResponseHeader>) -> Option<u64> {
 async fn beat(shared: Arc<SessionState>, mut confirmed_at: Instant) {
     let soon = shared.ttl / 20;
     loop {
-        let mut next = confirmed_at + about_a_third(shared.ttl);
+        let mut next = confirmed_at + about_a_third(shared.members.env(), shared.ttl);
         loop {
             tokio::select! {
                 () = shared.over() => return,

@@ -11,7 +11,6 @@ use super::seats::Seats;
 use super::session::whole_seconds;
 use super::watches::{Stage, Watches};
 use crate::ReleaseOutcome;
-use crate::in_flight::in_background;
 use crate::{Ask, LastWord, LockProblem, RenewOutcome};
 use futures_util::future::join_all;
 use std::collections::HashMap;
@@ -54,12 +53,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 impl Standing {
     pub(super) fn new(members: Arc<Members>) -> Arc<Standing> {
+        let seats = Seats::new(members.env());
         Arc::new(Standing {
             members,
             presences: Mutex::default(),
             watches: OnceLock::new(),
             arrivals: Arrivals::default(),
-            seats: Seats::new(),
+            seats,
             places: Places::default(),
             debts: Debts::default(),
         })
@@ -111,7 +111,7 @@ impl Standing {
     ) -> Result<Option<line::Place>, Failure> {
         let (tell, told) = oneshot::channel();
         let (standing, presence, line) = (self.clone(), presence.clone(), line.clone());
-        let entering = FollowThrough::new(async move {
+        let entering = FollowThrough::new(self.members.env(), async move {
             let entered = entry::enter(&standing.members, &presence, &line, if_held).await;
             match &entered {
                 Ok(Some(place)) => standing.places.taken(&line, place.revision),
@@ -303,7 +303,7 @@ impl Standing {
             }
             let old = presence.clone();
             presences.remove(&ttl_s);
-            in_background(async move {
+            self.members.env().in_background(async move {
                 // Its keys should not block others until its lease expires.
                 let _best_effort = old.session.close().await;
             });

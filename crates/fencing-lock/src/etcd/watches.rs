@@ -1,15 +1,15 @@
 use super::failure::Failure;
-use super::members::{Members, Wire};
+use super::members::Members;
+use super::wire::Wire;
+use crate::task::Task;
 use etcd_client::{
     Event, WatchFilterType, WatchOptions, WatchRequestSender, WatchResponse, WatchResponseStream,
 };
 use std::collections::{HashMap, VecDeque};
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::time::{sleep, timeout};
-use tokio_util::task::AbortOnDropHandle;
 
 /// The watches for deleted keys: one stream to the preferred member for all waiters of
 /// this process.
@@ -19,8 +19,8 @@ use tokio_util::task::AbortOnDropHandle;
 /// 100 ms. This one is served at once, and the waiter itself looks for earlier deletions.
 pub(super) struct Watches {
     shared: Arc<WatchState>,
-    _stream: AbortOnDropHandle<()>,
-    _probe: AbortOnDropHandle<Infallible>,
+    _stream: Task,
+    _probe: Task,
 }
 
 /// The progress of a watch.
@@ -73,10 +73,12 @@ impl Watches {
     pub(super) fn start(members: Arc<Members>) -> Watches {
         let shared = Arc::new(WatchState::default());
         let (asked, waited) = (members.clone(), shared.clone());
-        let probe = async move { asked.probe(|| !waited.table().waiting.is_empty()).await };
+        let probe =
+            async move { match asked.probe(|| !waited.table().waiting.is_empty()).await {} };
+        let env = members.env().clone();
         Watches {
-            _stream: AbortOnDropHandle::new(tokio::spawn(serve_all(members, shared.clone()))),
-            _probe: AbortOnDropHandle::new(tokio::spawn(probe)),
+            _stream: env.spawn(serve_all(members, shared.clone())),
+            _probe: env.spawn(probe),
             shared,
         }
     }

@@ -4,6 +4,11 @@
 //! module checks the bytes before redis-rs reads them.
 
 use super::frames::Frames;
+use crate::Env;
+use crate::env::Dialed;
+#[cfg(feature = "servers")]
+use crate::env::REAL;
+use crate::task::Task;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ConnectionAddr, RedisResult};
 use std::io::{self, IoSlice};
@@ -13,15 +18,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
-use tokio_util::task::AbortOnDropHandle;
 
 /// A connection that closes when its last clone is dropped.
 #[derive(Clone)]
 pub struct RedisConnection {
     connection: MultiplexedConnection,
-    _driver: Option<Arc<AbortOnDropHandle<()>>>,
+    _driver: Option<Arc<Task>>,
 }
 
 impl Deref for RedisConnection {
@@ -39,13 +42,23 @@ impl DerefMut for RedisConnection {
 }
 
 /// Connects and authenticates; `within` is the time limit.
+#[cfg(feature = "servers")]
 pub async fn connect(
     client: &Client,
     config: AsyncConnectionConfig,
     within: Duration,
 ) -> RedisResult<RedisConnection> {
+    connect_in(&REAL, client, config, within).await
+}
+
+pub(crate) async fn connect_in(
+    env: &Env,
+    client: &Client,
+    config: AsyncConnectionConfig,
+    within: Duration,
+) -> RedisResult<RedisConnection> {
     let connecting = async {
-        let Some(stream) = dial(client).await? else {
+        let Some(stream) = dial(env, client).await? else {
             let connection = client.get_multiplexed_async_connection_with_config(&config);
             return Ok(RedisConnection {
                 connection: connection.await?,
@@ -55,10 +68,9 @@ pub async fn connect(
         let settings = client.get_connection_info().redis_settings();
         let (connection, driver) =
             MultiplexedConnection::new_with_config(settings, stream, config).await?;
-        let driver = AbortOnDropHandle::new(tokio::spawn(driver));
         Ok(RedisConnection {
             connection,
-            _driver: Some(Arc::new(driver)),
+            _driver: Some(Arc::new(env.spawn(driver))),
         })
     };
     let too_late = |_| Err(io::Error::from(io::ErrorKind::TimedOut).into());
@@ -67,7 +79,7 @@ pub async fn connect(
 
 #[cfg(feature = "servers")]
 pub async fn subscribe(client: &Client) -> RedisResult<redis::aio::PubSub> {
-    match dial(client).await? {
+    match dial(&REAL, client).await? {
         Some(stream) => {
             let settings = client.get_connection_info().redis_settings();
             redis::aio::PubSub::new(settings, stream).await
@@ -78,18 +90,20 @@ pub async fn subscribe(client: &Client) -> RedisResult<redis::aio::PubSub> {
 
 /// Connects with a bound. Returns `None` if the address is not plain TCP: only somebody
 /// who trusts a server names its socket.
-async fn dial(client: &Client) -> io::Result<Option<Bounded>> {
+async fn dial(env: &Env, client: &Client) -> io::Result<Option<Bounded>> {
     let ConnectionAddr::Tcp(host, port) = client.get_connection_info().addr() else {
-        return Ok(None);
+        return match env.world() {
+            None => Ok(None),
+            Some(_) => Err(io::ErrorKind::Unsupported.into()),
+        };
     };
-    let stream = TcpStream::connect((host.as_str(), *port)).await?;
-    stream.set_nodelay(true)?;
+    let stream = env.dial(host, *port).await?;
     let frames = Frames::default();
     Ok(Some(Bounded { stream, frames }))
 }
 
 struct Bounded {
-    stream: TcpStream,
+    stream: Dialed,
     frames: Frames,
 }
 

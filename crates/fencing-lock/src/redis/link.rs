@@ -4,7 +4,7 @@ use super::patience::Patience;
 use super::undo::Leftovers;
 use super::wakes::{Ears, Wakes};
 use super::{Lua, RedisSettings};
-use crate::{LockProblem, without_password};
+use crate::{Env, LockProblem, without_password};
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use redis::{
@@ -14,7 +14,6 @@ use redis::{
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::time::timeout;
-use uuid::Uuid;
 
 /// One connection to one Redis, opened at the first use and again after it broke.
 ///
@@ -24,6 +23,7 @@ use uuid::Uuid;
 pub(crate) struct RedisLink {
     client: Client,
     settings: RedisSettings,
+    env: Env,
     node: String,
     requests: Counter,
     pub(super) leftovers: Leftovers,
@@ -52,6 +52,7 @@ impl RedisLink {
     pub(crate) fn new(
         address: &str,
         settings: RedisSettings,
+        env: Env,
         requests: Counter,
     ) -> Result<RedisLink, LockProblem> {
         let client = client(address)?;
@@ -64,6 +65,7 @@ impl RedisLink {
                 client
             },
             settings,
+            env,
             node,
             requests,
             leftovers: Leftovers::default(),
@@ -74,6 +76,10 @@ impl RedisLink {
 
     pub(crate) fn node(&self) -> &str {
         &self.node
+    }
+
+    pub(super) fn env(&self) -> &Env {
+        &self.env
     }
 
     pub(super) fn requests(&self) -> Counter {
@@ -162,7 +168,7 @@ impl RedisLink {
         let wakes = Arc::new(Wakes::default());
         // With a name of this length, Redis looks waiters up in a table; with a short
         // one, it would pack small lines and search them.
-        let hand_offs = format!("fencepost:hand-offs:{}", Uuid::new_v4());
+        let hand_offs = format!("fencepost:hand-offs:{}", self.env.uuid());
         // `Patience` limits the wait for answers.
         let mut config = AsyncConnectionConfig::new().set_response_timeout(None);
         if self.settings.wait.listens() {
@@ -172,7 +178,7 @@ impl RedisLink {
             });
         }
         let within = self.settings.connect_timeout;
-        let connecting = bounded::connect(&self.client, config, within);
+        let connecting = bounded::connect_in(&self.env, &self.client, config, within);
         let mut connection = connecting.await.map_err(connect_problem_of)?;
         if self.settings.wait.is_in_order() {
             // This comes before anybody can wait in a line on this connection, so no
@@ -182,7 +188,7 @@ impl RedisLink {
         }
         let open = Arc::new(Open {
             connection,
-            patience: Patience::new(self.settings.response_timeout),
+            patience: Patience::new(&self.env, self.settings.response_timeout),
             unanswered_in_a_row: AtomicU32::new(0),
             wakes,
             hand_offs,

@@ -36,7 +36,7 @@ pub use settings::RedisSettings;
 pub(super) use undo::Release;
 
 use super::{
-    Ask, Attempt, Grant, LockBackend, LockError, LockProblem, RenewOutcome, Term, WaitLine,
+    Ask, Attempt, Env, Grant, LockBackend, LockError, LockProblem, RenewOutcome, Term, WaitLine,
 };
 #[cfg(feature = "unsafe-modes")]
 use crate::UnsafeRelease;
@@ -85,7 +85,16 @@ impl RedisBackend {
     /// Does not connect before the first use, so an unreachable server is not an error
     /// here.
     pub fn new(address: &str, settings: RedisSettings) -> Result<RedisBackend, LockError> {
-        let link = RedisLink::new(address, settings, Counter::default());
+        RedisBackend::with_env(address, settings, Env::default())
+    }
+
+    /// Does the same in surroundings that may be simulated.
+    pub fn with_env(
+        address: &str,
+        settings: RedisSettings,
+        env: Env,
+    ) -> Result<RedisBackend, LockError> {
+        let link = RedisLink::new(address, settings, env, Counter::default());
         let link = link.map_err(|problem| LockError::new(NAME, address, "", problem))?;
         let link = Arc::new(link);
         let plain = || Plain::new(link.clone(), settings);
@@ -121,6 +130,10 @@ impl LockBackend for RedisBackend {
 
     fn requests(&self) -> Counter {
         self.link.requests()
+    }
+
+    fn env(&self) -> &Env {
+        self.link.env()
     }
 
     async fn try_acquire(&self, ask: Ask<'_>) -> Result<Attempt, LockError> {

@@ -1,10 +1,11 @@
+use crate::Env;
+use crate::task::Task;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::sleep;
-use tokio_util::task::AbortOnDropHandle;
 
 /// The time limit for answers to the requests of one connection.
 ///
@@ -14,7 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 pub(super) struct Patience {
     limit: Duration,
     requests: Arc<Requests>,
-    _looking: AbortOnDropHandle<()>,
+    _looking: Task,
 }
 
 #[derive(Default)]
@@ -28,12 +29,12 @@ struct Requests {
 const LOOKS: u32 = 10;
 
 impl Patience {
-    pub(super) fn new(limit: Duration) -> Patience {
+    pub(super) fn new(env: &Env, limit: Duration) -> Patience {
         let requests: Arc<Requests> = Arc::default();
         let every = (limit / LOOKS).max(Duration::from_millis(1));
         Patience {
             limit,
-            _looking: AbortOnDropHandle::new(tokio::spawn(look(requests.clone(), every))),
+            _looking: env.spawn(look(requests.clone(), every)),
             requests,
         }
     }
@@ -104,7 +105,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_request_without_an_answer_ends_a_little_after_the_limit() {
-        let patience = Patience::new(LIMIT);
+        let patience = Patience::new(&Env::default(), LIMIT);
         for _ in 0..3 {
             let from = Instant::now();
             assert_eq!(patience.bound(pending::<()>()).await, None);
@@ -117,7 +118,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_in_time_is_returned() {
-        let patience = Patience::new(LIMIT);
+        let patience = Patience::new(&Env::default(), LIMIT);
         assert_eq!(patience.bound(ready(1)).await, Some(1));
         let late = async {
             sleep(LIMIT * 9 / 10).await;
@@ -128,7 +129,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn an_answer_that_came_while_the_process_was_stopped_is_heard() {
-        let patience = Patience::new(LIMIT);
+        let patience = Patience::new(&Env::default(), LIMIT);
         let (answer, answered) = tokio::sync::oneshot::channel();
         let asking = tokio::spawn(async move { patience.bound(answered).await });
         tokio::task::yield_now().await;
@@ -143,7 +144,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn requests_that_are_dropped_are_not_counted() {
-        let patience = Patience::new(LIMIT);
+        let patience = Patience::new(&Env::default(), LIMIT);
         let dropped = tokio::time::timeout(LIMIT / 2, patience.bound(pending::<()>())).await;
         assert!(dropped.is_err());
         assert_eq!(patience.requests.in_flight.load(Ordering::SeqCst), 0);

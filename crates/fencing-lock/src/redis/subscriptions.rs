@@ -1,6 +1,5 @@
 use super::link::{Open, RedisLink};
 use crate::LockProblem;
-use crate::in_flight::in_background;
 use std::collections::HashMap;
 use std::sync::Arc;
 use tokio::sync::Mutex;
@@ -92,6 +91,7 @@ impl Drop for Listener {
     fn drop(&mut self) {
         let subscriptions = self.subscriptions.clone();
         let channel = std::mem::take(&mut self.channel);
-        in_background(async move { subscriptions.leave(&channel).await });
+        let env = self.subscriptions.link.env();
+        env.in_background(async move { subscriptions.leave(&channel).await });
     }
 }

@@ -2,7 +2,6 @@ use super::Lua;
 use super::keys::gone_key;
 use super::link::{Open, RedisLink};
 use crate::LockProblem;
-use crate::in_flight::in_background;
 use parking_lot::Mutex;
 use redis::{FromRedisValue, Value};
 use std::collections::HashMap;
@@ -146,7 +145,7 @@ impl RedisLink {
         if let Err(LockProblem::NoAnswer(_)) = answer {
             drop(asked);
             let link = self.clone();
-            in_background(async move {
+            self.env().in_background(async move {
                 let _unknown = link.abandon(release).await;
             });
         } else {

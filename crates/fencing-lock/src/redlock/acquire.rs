@@ -73,7 +73,7 @@ impl<'a> Try<'a> {
     async fn decide(&mut self, proposals: &Proposals) -> Decision {
         let Ask { key, owner, ttl } = self.ask;
         let proposal = match self.scheme {
-            TokenScheme::Strict => proposals.next(),
+            TokenScheme::Strict => proposals.next(self.nodes.env.wall_clock()),
             #[cfg(feature = "unsafe-modes")]
             TokenScheme::UnsafeMaxOfCounters => 0,
         };
@@ -157,7 +157,7 @@ impl<'a> Try<'a> {
         let may_hold = |node: usize| !matches!(self.answers[node], Answer::Busy { .. });
         let mut releases: Fan<Value> = self.nodes.ask(order, may_hold);
         releases.send().await;
-        releases.leave_to_background();
+        releases.leave_to_background(&self.nodes.env);
         let retry_in = retry_in(&self.answers, self.nodes.quorum);
         Ok(Attempt::Busy { retry_in })
     }

@@ -1,5 +1,4 @@
-use crate::LockProblem;
-use crate::in_flight::in_background;
+use crate::{Env, LockProblem};
 use futures_util::future::BoxFuture;
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -53,9 +52,9 @@ impl<T: Send + 'static> Fan<T> {
 
     /// Carries out the rest in the background, where nobody waits for it. The time limits
     /// of the connections end it.
-    pub(super) fn leave_to_background(mut self) {
+    pub(super) fn leave_to_background(mut self, env: &Env) {
         if !self.requests.is_empty() {
-            in_background(async move { while self.next().await.is_some() {} });
+            env.in_background(async move { while self.next().await.is_some() {} });
         }
     }
 

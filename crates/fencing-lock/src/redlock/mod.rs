@@ -12,10 +12,8 @@ pub use decision::TokenScheme;
 
 #[cfg(all(debug_assertions, feature = "mutants"))]
 use super::Mutant;
-#[cfg(all(debug_assertions, feature = "mutants"))]
-use super::in_flight::new_owner;
 use super::redis::ttl_ms;
-use super::{Ask, Attempt, LockBackend, LockError, LockProblem, RenewOutcome};
+use super::{Ask, Attempt, Env, LockBackend, LockError, LockProblem, RenewOutcome};
 use crate::ReleaseOutcome;
 use acquire::Try;
 use async_trait::async_trait;
@@ -129,12 +127,23 @@ impl RedlockBackend {
         servers: &[impl AsRef<str>],
         settings: RedlockSettings,
     ) -> Result<RedlockBackend, LockError> {
+        RedlockBackend::with_env(servers, settings, Env::default())
+    }
+
+    /// Does the same in surroundings that may be simulated.
+    pub fn with_env(
+        servers: &[impl AsRef<str>],
+        settings: RedlockSettings,
+        env: Env,
+    ) -> Result<RedlockBackend, LockError> {
+        #[cfg(all(debug_assertions, feature = "mutants"))]
+        let reuses_nonce = settings.mutant == Some(Mutant::ReuseNonce);
         Ok(RedlockBackend {
-            nodes: Arc::new(Nodes::new(servers, &settings)?),
+            #[cfg(all(debug_assertions, feature = "mutants"))]
+            nonce: reuses_nonce.then(|| env.uuid().to_string()),
+            nodes: Arc::new(Nodes::new(servers, &settings, env)?),
             tokens: settings.tokens,
             proposals: Proposals::default(),
-            #[cfg(all(debug_assertions, feature = "mutants"))]
-            nonce: (settings.mutant == Some(Mutant::ReuseNonce)).then(new_owner),
         })
     }
 
@@ -157,7 +166,7 @@ impl RedlockBackend {
             match conclude(heard, nodes.all.len(), nodes.quorum) {
                 Conclusion::Wait | Conclusion::Undecided => {}
                 conclusion => {
-                    fan.leave_to_background();
+                    fan.leave_to_background(&nodes.env);
                     return Ok(conclusion);
                 }
             }
@@ -183,9 +192,14 @@ impl LockBackend for RedlockBackend {
         self.nodes.requests.clone()
     }
 
+    fn env(&self) -> &Env {
+        &self.nodes.env
+    }
+
     #[cfg(all(debug_assertions, feature = "mutants"))]
     fn new_owner(&self) -> String {
-        self.nonce.clone().unwrap_or_else(new_owner)
+        let nonce = self.nonce.clone();
+        nonce.unwrap_or_else(|| self.env().uuid().to_string())
     }
 
     async fn try_acquire(&self, ask: Ask<'_>) -> Result<Attempt, LockError> {
@@ -222,7 +236,7 @@ impl LockBackend for RedlockBackend {
             .nodes
             .ask::<Value>(Order::release(key, owner), |_| true);
         releases.send().await;
-        releases.leave_to_background();
+        releases.leave_to_background(&self.nodes.env);
         Ok(())
     }
 }

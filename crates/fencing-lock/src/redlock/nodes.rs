@@ -2,7 +2,7 @@ use super::RedlockSettings;
 use super::fan::Fan;
 use super::node::Node;
 use crate::redis::{Lua, RedisLink, RedisSettings, Release, fence_key, gone_key, lock_key};
-use crate::{LockError, LockProblem};
+use crate::{Env, LockError, LockProblem};
 use prometheus_client::metrics::counter::Counter;
 use redis::FromRedisValue;
 use std::collections::HashSet;
@@ -16,6 +16,7 @@ pub(super) struct Nodes {
     pub(super) quorum: usize,
     /// The count of requests to all nodes together.
     pub(super) requests: Counter,
+    pub(super) env: Env,
     acquire: Lua,
     write_back: Lua,
     renew: Lua,
@@ -43,6 +44,7 @@ impl Nodes {
     pub(super) fn new(
         servers: &[impl AsRef<str>],
         settings: &RedlockSettings,
+        env: Env,
     ) -> Result<Nodes, LockError> {
         let names = || {
             let names: Vec<&str> = servers.iter().map(AsRef::as_ref).collect();
@@ -62,7 +64,7 @@ impl Nodes {
         let mut all = Vec::new();
         for server in servers {
             let server = server.as_ref();
-            let link = RedisLink::new(server, link_settings, requests.clone());
+            let link = RedisLink::new(server, link_settings, env.clone(), requests.clone());
             all.push(Node::new(
                 link.map_err(|problem| error(server.to_owned(), problem))?,
             ));
@@ -76,6 +78,7 @@ impl Nodes {
             all,
             quorum,
             requests,
+            env,
             acquire: link_settings.script(include_str!("scripts/acquire.lua")),
             write_back: link_settings.script(include_str!("scripts/write_back.lua")),
             renew: link_settings.script(include_str!("../redis/scripts/renew.lua")),
@@ -232,7 +235,7 @@ mod tests {
     #[test]
     fn no_node_votes_twice_and_none_is_no_quorum() {
         let problem = |servers: &[&str]| {
-            let nodes = Nodes::new(servers, &RedlockSettings::default());
+            let nodes = Nodes::new(servers, &RedlockSettings::default(), Env::default());
             nodes.err().expect("refused").problem
         };
         let none: &[&str] = &[];

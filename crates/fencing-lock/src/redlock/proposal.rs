@@ -20,8 +20,8 @@ const BELIEVED_MAX: u64 = 1 << 52;
 impl Proposals {
     /// Returns a number above every one that this client has seen, and never the same
     /// twice.
-    pub(super) fn next(&self) -> u64 {
-        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    pub(super) fn next(&self, now: SystemTime) -> u64 {
+        let since_epoch = now.duration_since(SystemTime::UNIX_EPOCH);
         let now_us = since_epoch.map_or(0, |since| since.as_micros());
         self.next_at(u64::try_from(now_us).unwrap_or(u64::MAX))
     }
