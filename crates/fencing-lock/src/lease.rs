@@ -142,7 +142,10 @@ impl Lease {
                     None => std::future::pending().await,
                 }
             };
+            // Every branch leads to another look at the belief, so none can starve
+            // another. A session that ends when the deadline has passed is not the reason.
             tokio::select! {
+                biased;
                 () = changed => {}
                 () = sleep_until(belief.deadline) => {}
                 changed = session_changed => {

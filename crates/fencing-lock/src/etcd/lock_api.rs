@@ -13,7 +13,7 @@ use crate::{FencingToken, ReleaseOutcome};
 use async_trait::async_trait;
 use etcd_client::LockOptions;
 use prometheus_client::metrics::counter::Counter;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -34,7 +34,7 @@ use tokio::time::{Instant, timeout};
 pub struct EtcdLockApiBackend {
     members: Arc<Members>,
     /// Keyed by owner.
-    attempts: Mutex<HashMap<String, Arc<Attempted>>>,
+    attempts: Mutex<BTreeMap<String, Arc<Attempted>>>,
 }
 
 struct Attempted {
@@ -162,7 +162,7 @@ impl EtcdLockApiBackend {
         }
     }
 
-    fn attempts(&self) -> MutexGuard<'_, HashMap<String, Arc<Attempted>>> {
+    fn attempts(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Attempted>>> {
         self.attempts
             .lock()
             .expect("nobody panics while holding it")

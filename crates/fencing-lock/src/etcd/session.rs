@@ -153,7 +153,9 @@ impl SessionState {
             if belief.lost().is_some() {
                 return;
             }
+            // Both lead to another look at the belief.
             tokio::select! {
+                biased;
                 _ = changes.changed() => {}
                 () = sleep_until(belief.deadline) => {}
             }
@@ -270,6 +272,8 @@ async fn beat(shared: Arc<SessionState>, mut confirmed_at: Instant) {
         let mut next = confirmed_at + about_a_third(shared.members.env(), shared.ttl);
         loop {
             tokio::select! {
+                // What is over is not prolonged, also where both come at once.
+                biased;
                 () = shared.over() => return,
                 () = sleep_until(next) => {}
             }

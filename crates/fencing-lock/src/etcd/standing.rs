@@ -13,7 +13,7 @@ use super::watches::{Stage, Watches};
 use crate::ReleaseOutcome;
 use crate::{Ask, LastWord, LockProblem, RenewOutcome};
 use futures_util::future::join_all;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::{Mutex, oneshot, watch};
@@ -23,7 +23,7 @@ use tokio::time::{Instant, sleep, timeout};
 pub(super) struct Standing {
     members: Arc<Members>,
     /// Keyed by the requested TTL, in seconds.
-    presences: Mutex<HashMap<i64, Arc<Presence>>>,
+    presences: Mutex<BTreeMap<i64, Arc<Presence>>>,
     watches: OnceLock<Watches>,
     arrivals: Arrivals,
     seats: Arc<Seats>,
@@ -173,8 +173,10 @@ impl Standing {
             }
         };
         tokio::select! {
-            gone = gone => Ok(gone),
+            // A place goes with its session, whoever was before it.
+            biased;
             () = place.presence.session.over() => Err(Failure::LeaseGone),
+            gone = gone => Ok(gone),
         }
     }
 

@@ -5,7 +5,7 @@ use crate::task::Task;
 use etcd_client::{
     Event, WatchFilterType, WatchOptions, WatchRequestSender, WatchResponse, WatchResponseStream,
 };
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -56,8 +56,9 @@ struct WatchState {
 #[derive(Default)]
 struct Table {
     last_id: i64,
-    /// The waiters, keyed by the id of their watch.
-    waiting: HashMap<i64, Waiter>,
+    /// The waiters, by the id of their watch: so they are told in the order in which they
+    /// came.
+    waiting: BTreeMap<i64, Waiter>,
     to_open: VecDeque<i64>,
     to_cancel: Vec<i64>,
 }
@@ -199,14 +200,16 @@ async fn serve(
     let opened = timeout(members.request_timeout(), open(wire, id, key)).await;
     let opened = opened.unwrap_or_else(|_| Err(Failure::too_slow(members.request_timeout())));
     let (requests, answers) = opened.inspect_err(|_| members.prefer_after(index))?;
-    // Do both at once: a server whose answers are not read stops reading requests.
+    // Do both at once: a server whose answers are not read stops reading requests. None of
+    // the three starves another: each is polled until it has to wait or is at its end.
     tokio::select! {
-        ended = send(members, requests, shared) => ended?,
+        biased;
+        _ = changes.changed() => {}
         ended = receive(answers, shared) => {
             members.prefer_after(index);
             ended?;
         }
-        _ = changes.changed() => {}
+        ended = send(members, requests, shared) => ended?,
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 use super::link::{Open, RedisLink};
 use crate::LockProblem;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 /// unsubscribing reach it in the order in which they were decided.
 pub(super) struct Subscriptions {
     link: Arc<RedisLink>,
-    channels: Mutex<HashMap<String, Channel>>,
+    channels: Mutex<BTreeMap<String, Channel>>,
 }
 
 #[derive(Default)]

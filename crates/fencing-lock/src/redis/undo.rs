@@ -4,7 +4,7 @@ use super::link::{Open, RedisLink};
 use crate::LockProblem;
 use parking_lot::Mutex;
 use redis::{FromRedisValue, Value};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Everything about owners whose last request was not answered, or left something at the
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// entry goes with the undo, or with an answer to the owner's release.
 #[derive(Default)]
 pub(super) struct Leftovers {
-    by_owner: Mutex<HashMap<String, Leftover>>,
+    by_owner: Mutex<BTreeMap<String, Leftover>>,
 }
 
 #[derive(Clone)]

@@ -93,7 +93,13 @@ impl Wakes {
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
         state.over = true;
-        state.expected.clear();
+        let expected = state
+            .expected
+            .drain()
+            .flat_map(|(_name, expected)| expected);
+        let mut expected: Vec<Expected> = expected.collect();
+        // Those who waited longest are told first.
+        expected.sort_unstable_by_key(|one| one.number);
     }
 
     pub(super) fn are_over(&self) -> bool {
