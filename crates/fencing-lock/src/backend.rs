@@ -109,6 +109,15 @@ pub struct Ask<'a> {
     pub ttl: Duration,
 }
 
+/// The reaction to a lock that is held by somebody else.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IfHeld {
+    /// Wait in the backend's line, if it has one.
+    StandInLine,
+    /// Return the answer at once.
+    ComeBack,
+}
+
 /// The answer to one try.
 #[derive(Debug)]
 pub enum Attempt {

@@ -1,3 +1,4 @@
+use super::backend::IfHeld;
 use super::in_flight::InFlight;
 use super::wait::JitterWait;
 use super::{Ask, Attempt, LastWord, Lease, LockBackend, LockError, LockMetrics, LockProblem};
@@ -68,7 +69,7 @@ impl LockClient {
         let started_at = Instant::now();
         let last = LastWord::default();
         loop {
-            let attempt = self.attempt(key, started_at, Patience::InLine, &last);
+            let attempt = self.attempt(key, started_at, IfHeld::StandInLine, &last);
             let retry_in = match timeout_at(deadline, attempt).await {
                 Ok(Ok(Outcome::Held(lease))) => return Ok(lease),
                 Ok(Ok(Outcome::Busy { retry_in })) => Some(retry_in),
@@ -92,7 +93,7 @@ impl LockClient {
     pub async fn try_acquire(&self, key: &str) -> Result<Option<Lease>, LockError> {
         self.check_key(key)?;
         let last = LastWord::default();
-        let attempt = self.attempt(key, Instant::now(), Patience::None, &last);
+        let attempt = self.attempt(key, Instant::now(), IfHeld::ComeBack, &last);
         match attempt.await? {
             Outcome::Held(lease) => Ok(Some(lease)),
             Outcome::Busy { .. } => Ok(None),
@@ -104,7 +105,7 @@ impl LockClient {
         &self,
         key: &str,
         started_at: Instant,
-        patience: Patience,
+        if_held: IfHeld,
         last: &LastWord,
     ) -> Result<Outcome, LockError> {
         let ClientState {
@@ -120,7 +121,7 @@ impl LockClient {
             owner: in_flight.owner(),
             ttl: *ttl,
         };
-        let answer = match backend.line().filter(|_| patience == Patience::InLine) {
+        let answer = match backend.line().filter(|_| if_held == IfHeld::StandInLine) {
             Some(line) => line.wait(ask, last).await.map(Attempt::Granted),
             None => backend.try_acquire(ask).await,
         };
@@ -160,15 +161,6 @@ impl LockClient {
 enum Outcome {
     Held(Lease),
     Busy { retry_in: Duration },
-}
-
-/// The reaction to a lock that is busy.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Patience {
-    /// Return the answer at once.
-    None,
-    /// Wait in the backend's line, if it has one.
-    InLine,
 }
 
 fn check_key(key: &str) -> Result<(), LockProblem> {

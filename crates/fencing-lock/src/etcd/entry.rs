@@ -2,13 +2,7 @@ use super::failure::Failure;
 use super::line::{Entered, Line, Place};
 use super::members::Members;
 use super::presence::Presence;
-
-/// The reaction to a lock that is held.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum IfHeld {
-    StandInLine,
-    ComeBack,
-}
+use crate::backend::IfHeld;
 
 /// A request for a place that ended without one.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
-use super::entry::IfHeld;
 use super::failure::Failure;
 use super::members::Members;
 use super::names::{line_prefix, place_key};
 use super::presence::Presence;
 use super::seats::Seat;
+use crate::backend::IfHeld;
 use crate::{FencingToken, ReleaseOutcome};
 use etcd_client::{
     Compare, CompareOp, GetOptions, GetResponse, KeyValue, PutOptions, SortOrder, SortTarget, Txn,

@@ -32,8 +32,8 @@ use super::{
     WaitLine,
 };
 use crate::ReleaseOutcome;
+use crate::backend::IfHeld;
 use async_trait::async_trait;
-use entry::IfHeld;
 use line::Before;
 use members::Members;
 use prometheus_client::metrics::counter::Counter;

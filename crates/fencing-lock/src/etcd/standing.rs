@@ -1,6 +1,6 @@
 use super::arrivals::Arrivals;
 use super::debts::Debts;
-use super::entry::{self, IfHeld, NotEntered, place_gone};
+use super::entry::{self, NotEntered, place_gone};
 use super::failure::Failure;
 use super::follow_through::FollowThrough;
 use super::line::{self, Before, Line, Predecessor};
@@ -11,6 +11,7 @@ use super::seats::Seats;
 use super::session::whole_seconds;
 use super::watches::{Stage, Watches};
 use crate::ReleaseOutcome;
+use crate::backend::IfHeld;
 use crate::{Ask, LastWord, LockProblem, RenewOutcome};
 use futures_util::future::join_all;
 use std::collections::BTreeMap;

@@ -1,5 +1,4 @@
 use super::bounded::{self, RedisConnection};
-use super::lua;
 use super::patience::Patience;
 use super::undo::Leftovers;
 use super::wakes::{Ears, Wakes};
@@ -107,16 +106,15 @@ impl RedisLink {
         let mut connection = open.connection.clone();
         let by_hash = script.by_hash(keys, arguments);
         let request = by_hash.query_async(&mut *connection);
-        match self.heard(open, request).await {
-            // As `Lua::run` does, but each of the two is a request that is counted and has
-            // its own time.
-            Some(Err(error)) if lua::is_unknown(&error) => {
-                let whole = script.whole(keys, arguments);
-                // This is rare, so the box keeps its size out of all other requests.
-                Box::pin(self.query_on(open, &whole)).await
-            }
-            answer => self.learned(open, answer),
-        }
+        let answer = self.heard(open, request).await;
+        let heard = answer.as_ref();
+        let whole = heard.and_then(|answer| script.if_unknown(answer, keys, arguments));
+        let Some(whole) = whole else {
+            return self.learned(open, answer);
+        };
+        drop(answer);
+        // This is rare, so the box keeps its size out of all other requests.
+        Box::pin(self.query_on(open, &whole)).await
     }
 
     #[cfg(feature = "unsafe-modes")]

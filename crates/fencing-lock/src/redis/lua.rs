@@ -22,9 +22,7 @@ impl Lua {
     }
 
     /// Runs the script by its hash, and sends the whole script if the server does not
-    /// know it. To load it and call it again would be two steps, and somebody's SCRIPT
-    /// FLUSH can come between them. A script that was not found did nothing, so nothing
-    /// is done twice.
+    /// know it.
     #[cfg(feature = "servers")]
     pub async fn run<T: FromRedisValue>(
         &self,
@@ -33,16 +31,30 @@ impl Lua {
         arguments: &[&str],
     ) -> Result<T, RedisError> {
         let by_hash = self.by_hash(keys, arguments);
-        match by_hash.query_async(connection).await {
-            Err(error) if is_unknown(&error) => {
-                self.whole(keys, arguments).query_async(connection).await
-            }
-            other => other,
+        let answer = by_hash.query_async(connection).await;
+        match self.if_unknown(&answer, keys, arguments) {
+            Some(whole) => whole.query_async(connection).await,
+            None => answer,
         }
     }
 
     pub(super) fn by_hash(&self, keys: &[String], arguments: &[&str]) -> Cmd {
         call("EVALSHA", &self.hash, keys, arguments)
+    }
+
+    /// Returns the request to send next if the server does not know the hash: the whole
+    /// script. To load it and call it again would be two steps, and somebody's SCRIPT
+    /// FLUSH can come between them. A script that was not found did nothing, so nothing
+    /// is done twice.
+    pub(super) fn if_unknown<T>(
+        &self,
+        by_hash: &Result<T, RedisError>,
+        keys: &[String],
+        arguments: &[&str],
+    ) -> Option<Cmd> {
+        let unknown = ErrorKind::Server(ServerErrorKind::NoScript);
+        let error = by_hash.as_ref().err()?;
+        (error.kind() == unknown).then(|| self.whole(keys, arguments))
     }
 
     /// Returns the request that every server understands.
@@ -55,9 +67,4 @@ fn call(name: &str, script: &str, keys: &[String], arguments: &[&str]) -> Cmd {
     let mut command = cmd(name);
     command.arg(script).arg(keys.len()).arg(keys).arg(arguments);
     command
-}
-
-/// Returns whether the server does not know the script by its hash.
-pub(super) fn is_unknown(error: &RedisError) -> bool {
-    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }

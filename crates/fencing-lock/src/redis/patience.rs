@@ -14,13 +14,13 @@ use tokio::time::sleep;
 /// more than the rest of a client's work for a request.
 pub(super) struct Patience {
     limit: Duration,
-    requests: Arc<Requests>,
+    unanswered: Arc<Unanswered>,
     _looking: Task,
 }
 
 #[derive(Default)]
-struct Requests {
-    in_flight: AtomicUsize,
+struct Unanswered {
+    requests: AtomicUsize,
     look: Notify,
     nobody_looks: AtomicBool,
     first: Notify,
@@ -30,12 +30,12 @@ const LOOKS: u32 = 10;
 
 impl Patience {
     pub(super) fn new(env: &Env, limit: Duration) -> Patience {
-        let requests: Arc<Requests> = Arc::default();
+        let unanswered: Arc<Unanswered> = Arc::default();
         let every = (limit / LOOKS).max(Duration::from_millis(1));
         Patience {
             limit,
-            _looking: env.spawn(look(requests.clone(), every)),
-            requests,
+            _looking: env.spawn(look(unanswered.clone(), every)),
+            unanswered,
         }
     }
 
@@ -49,49 +49,50 @@ impl Patience {
     /// It counts checks, and not time: a process that was stopped finds its timers before
     /// the answers that came meanwhile, and one check more lets it hear them.
     pub(super) async fn bound<T>(&self, request: impl Future<Output = T>) -> Option<T> {
-        let _in_flight = InFlight::new(&self.requests);
+        let _asking = Asking::new(&self.unanswered);
         let mut request = pin!(request);
         // The first check comes at any time.
         for _check in 0..=LOOKS {
             tokio::select! {
                 biased;
                 answer = &mut request => return Some(answer),
-                () = self.requests.look.notified() => {}
+                () = self.unanswered.look.notified() => {}
             }
         }
         None
     }
 }
 
-struct InFlight<'a>(&'a Requests);
+/// One request until its future is done or dropped.
+struct Asking<'a>(&'a Unanswered);
 
-impl InFlight<'_> {
-    fn new(requests: &Requests) -> InFlight<'_> {
-        requests.in_flight.fetch_add(1, Ordering::SeqCst);
-        if requests.nobody_looks.swap(false, Ordering::SeqCst) {
-            requests.first.notify_one();
+impl Asking<'_> {
+    fn new(unanswered: &Unanswered) -> Asking<'_> {
+        unanswered.requests.fetch_add(1, Ordering::SeqCst);
+        if unanswered.nobody_looks.swap(false, Ordering::SeqCst) {
+            unanswered.first.notify_one();
         }
-        InFlight(requests)
+        Asking(unanswered)
     }
 }
 
-impl Drop for InFlight<'_> {
+impl Drop for Asking<'_> {
     fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::SeqCst);
+        self.0.requests.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-async fn look(requests: Arc<Requests>, every: Duration) {
+async fn look(unanswered: Arc<Unanswered>, every: Duration) {
     loop {
-        requests.nobody_looks.store(true, Ordering::SeqCst);
+        unanswered.nobody_looks.store(true, Ordering::SeqCst);
         // A request that came before this flag was set is counted here; one that comes
         // later notifies us.
-        if requests.in_flight.load(Ordering::SeqCst) == 0 {
-            requests.first.notified().await;
+        if unanswered.requests.load(Ordering::SeqCst) == 0 {
+            unanswered.first.notified().await;
         }
-        requests.nobody_looks.store(false, Ordering::SeqCst);
+        unanswered.nobody_looks.store(false, Ordering::SeqCst);
         sleep(every).await;
-        requests.look.notify_waiters();
+        unanswered.look.notify_waiters();
     }
 }
 
@@ -147,6 +148,6 @@ mod tests {
         let patience = Patience::new(&Env::default(), LIMIT);
         let dropped = tokio::time::timeout(LIMIT / 2, patience.bound(pending::<()>())).await;
         assert!(dropped.is_err());
-        assert_eq!(patience.requests.in_flight.load(Ordering::SeqCst), 0);
+        assert_eq!(patience.unanswered.requests.load(Ordering::SeqCst), 0);
     }
 }
