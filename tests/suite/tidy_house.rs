@@ -139,6 +139,79 @@ fn runtimes_are_seen_however_they_are_named() {
     assert_eq!(names, ["Image", "local", "docker", "way"]);
 }
 
+/// What a simulation of the locks has to decide, and so only `env.rs` may name.
+const FROM_OUTSIDE: [&str; 10] = [
+    "Uuid::new_v4",
+    "SystemTime::now",
+    "std::time::Instant",
+    "tokio::spawn",
+    "thread::spawn",
+    "JoinSet",
+    "runtime::Handle",
+    "Rng::new",
+    "TcpStream::connect",
+    "RandomState",
+];
+
+#[test]
+fn the_locks_take_clock_chance_tasks_and_connections_from_outside() {
+    let locks = project().join("crates/fencing-lock/src");
+    let excepted = [locks.join("env.rs"), locks.join("redlock/model")];
+    let mut wrong = Vec::new();
+    for file in rust_files("crates/fencing-lock/src") {
+        if excepted.iter().any(|except| file.starts_with(except)) {
+            continue;
+        }
+        let text = fs::read_to_string(&file).expect("readable");
+        let found = left_to_chance(
+            text.split("#[cfg(test)]\nmod tests")
+                .next()
+                .unwrap_or(&text),
+        );
+        wrong.extend(found.iter().map(|word| format!("{}: {word}", shown(&file))));
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+fn left_to_chance(text: &str) -> Vec<&str> {
+    let named = FROM_OUTSIDE.iter().filter(|word| text.contains(**word));
+    let mut found: Vec<&str> = named.copied().collect();
+    // The functions draw from a generator of the thread; a generator of one's own has a seed.
+    let mut draws = text.split("fastrand::").skip(1);
+    found.extend(
+        draws
+            .find(|rest| !rest.starts_with("Rng"))
+            .map(|_| "fastrand"),
+    );
+    let selects = text.split("select! {").skip(1);
+    let unbiased = selects.filter(|body| !is_biased(body));
+    found.extend(unbiased.map(|_| "select! without biased"));
+    found
+}
+
+/// A comment may be in front of it.
+fn is_biased(select: &str) -> bool {
+    let lines = select.lines().map(str::trim);
+    let mut code = lines.filter(|line| !line.is_empty() && !line.starts_with("//"));
+    code.next() == Some("biased;")
+}
+
+#[test]
+fn what_is_left_to_chance_is_seen() {
+    for (text, found) in [
+        ("let id = Uuid::new_v4();", "Uuid::new_v4"),
+        ("fastrand::Rng::with_seed(1); fastrand::u32(..)", "fastrand"),
+        (
+            "select! {\n  a = b => {}\n  biased;\n}",
+            "select! without biased",
+        ),
+    ] {
+        assert_eq!(left_to_chance(text), [found]);
+    }
+    let fine = "fastrand::Rng::with_seed(1); tokio::select! {\n  // Why.\n  biased;\n}";
+    assert!(left_to_chance(fine).is_empty());
+}
+
 #[test]
 fn no_file_is_too_long() {
     for folder in ["src", "crates", "tests", "benches"] {
