@@ -18,6 +18,8 @@ mod env;
 mod error;
 #[cfg(feature = "etcd")]
 mod etcd;
+#[cfg(any(feature = "redis", feature = "etcd"))]
+mod follow_through;
 mod held;
 mod in_flight;
 mod last_word;

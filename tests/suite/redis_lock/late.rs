@@ -14,19 +14,19 @@ use tokio::time::{Instant, sleep, timeout};
 
 /// All that make requests of their own to a Redis.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+pub enum Kind {
     Redis(WaitPolicy),
     Redlock,
 }
 
-const KINDS: [Kind; 4] = [
+pub const KINDS: [Kind; 4] = [
     Kind::Redis(WaitPolicy::Spin),
     Kind::Redis(WaitPolicy::Notify),
     Kind::Redis(WaitPolicy::Queue),
     Kind::Redlock,
 ];
 
-fn locks(kind: Kind, address: &str) -> LockClient {
+pub fn locks(kind: Kind, address: &str) -> LockClient {
     let backend: Arc<dyn LockBackend> = match kind {
         Kind::Redis(wait) => Arc::new(RedisBackend::new(address, waiting_by(wait)).unwrap()),
         Kind::Redlock => {

@@ -2,7 +2,6 @@ mod arrivals;
 mod debts;
 mod entry;
 mod failure;
-mod follow_through;
 mod line;
 mod lock_api;
 mod members;

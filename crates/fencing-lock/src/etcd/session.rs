@@ -1,7 +1,7 @@
 use super::failure::Failure;
-use super::follow_through::FollowThrough;
 use super::members::Members;
 use super::names::session_key;
+use crate::follow_through::FollowThrough;
 use crate::task::Task;
 use crate::watchdog::about_a_third;
 use crate::{Belief, LostReason, RenewOutcome};

@@ -1,5 +1,7 @@
 use super::bounded::{self, RedisConnection};
+use super::lua;
 use super::patience::Patience;
+use super::reply::{Numbers, Reply};
 use super::undo::Leftovers;
 use super::wakes::{Ears, Wakes};
 use super::{Lua, RedisSettings};
@@ -8,7 +10,7 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use redis::{
     AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, IntoConnectionInfo,
-    ProtocolVersion, RedisError, ServerErrorKind,
+    ProtocolVersion, RedisError, ServerErrorKind, Value,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -37,6 +39,7 @@ pub(super) struct Open {
     connection: RedisConnection,
     patience: Patience,
     unanswered_in_a_row: AtomicU32,
+    pub(super) numbers: Numbers,
     /// The waiters for messages on this connection. Messages come only with a policy that
     /// needs them.
     pub(super) wakes: Arc<Wakes>,
@@ -86,52 +89,60 @@ impl RedisLink {
     }
 
     /// Runs a script on the open connection, or on a new one.
-    pub(crate) async fn run<T: FromRedisValue>(
+    pub(crate) async fn run(
         &self,
         script: &Lua,
         keys: &[String],
         arguments: &[&str],
-    ) -> Result<T, LockProblem> {
+    ) -> Result<Reply, LockProblem> {
         let open = self.open().await?;
         self.run_on(&open, script, keys, arguments).await
     }
 
-    pub(super) async fn run_on<T: FromRedisValue>(
+    pub(super) async fn run_on(
         &self,
         open: &Arc<Open>,
         script: &Lua,
         keys: &[String],
         arguments: &[&str],
-    ) -> Result<T, LockProblem> {
+    ) -> Result<Reply, LockProblem> {
+        let number = open.numbers.next();
+        let by_hash = script.by_hash(keys, arguments, number);
         let mut connection = open.connection.clone();
-        let by_hash = script.by_hash(keys, arguments);
         let request = by_hash.query_async(&mut *connection);
-        let answer = self.heard(open, request).await;
-        let heard = answer.as_ref();
-        let whole = heard.and_then(|answer| script.if_unknown(answer, keys, arguments));
-        let Some(whole) = whole else {
-            return self.learned(open, answer);
-        };
-        drop(answer);
-        // This is rare, so the box keeps its size out of all other requests.
-        Box::pin(self.query_on(open, &whole)).await
+        match self.heard(open, request).await {
+            // As `Lua::run` does, but each of the two is a request that is counted and has
+            // its own time.
+            Some(Err(error)) if lua::is_unknown(&error) => {
+                // This is rare, so the box keeps its size out of all other requests.
+                Box::pin(self.run_whole_on(open, script, keys, arguments)).await
+            }
+            answer => self.learned_from(open, answer, number),
+        }
+    }
+
+    /// Runs a script that the server may not know.
+    pub(super) async fn run_whole_on(
+        &self,
+        open: &Arc<Open>,
+        script: &Lua,
+        keys: &[String],
+        arguments: &[&str],
+    ) -> Result<Reply, LockProblem> {
+        let number = open.numbers.next();
+        let whole = script.whole(keys, arguments, number);
+        let mut connection = open.connection.clone();
+        let answer = self.heard(open, whole.query_async(&mut *connection)).await;
+        self.learned_from(open, answer, number)
     }
 
     #[cfg(feature = "unsafe-modes")]
     /// Runs one plain command.
     pub(super) async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, LockProblem> {
         let open = self.open().await?;
-        self.query_on(&open, command).await
-    }
-
-    pub(super) async fn query_on<T: FromRedisValue>(
-        &self,
-        open: &Arc<Open>,
-        command: &Cmd,
-    ) -> Result<T, LockProblem> {
         let mut connection = open.connection.clone();
         let request = command.query_async(&mut *connection);
-        self.noted(open, request).await
+        self.noted(&open, request).await
     }
 
     pub(super) async fn subscribe(&self, open: &Arc<Open>, to: &str) -> Result<(), LockProblem> {
@@ -166,7 +177,8 @@ impl RedisLink {
         let wakes = Arc::new(Wakes::default());
         // With a name of this length, Redis looks waiters up in a table; with a short
         // one, it would pack small lines and search them.
-        let hand_offs = format!("fencepost:hand-offs:{}", self.env.uuid());
+        let name = self.env.uuid();
+        let hand_offs = format!("fencepost:hand-offs:{name}");
         // `Patience` limits the wait for answers.
         let mut config = AsyncConnectionConfig::new().set_response_timeout(None);
         if self.settings.wait.listens() {
@@ -188,6 +200,7 @@ impl RedisLink {
             connection,
             patience: Patience::new(&self.env, self.settings.response_timeout),
             unanswered_in_a_row: AtomicU32::new(0),
+            numbers: Numbers::of(name),
             wakes,
             hand_offs,
         });
@@ -210,7 +223,7 @@ impl RedisLink {
     }
 
     /// Counts a request and awaits its answer. Returns `None` if none comes in time.
-    async fn heard<T>(
+    pub(super) async fn heard<T>(
         &self,
         open: &Arc<Open>,
         request: impl Future<Output = Result<T, RedisError>>,
@@ -227,7 +240,7 @@ impl RedisLink {
     }
 
     /// Learns from an answer whether the connection is worth keeping.
-    fn learned<T>(
+    pub(super) fn learned<T>(
         &self,
         open: &Arc<Open>,
         answer: Option<Result<T, RedisError>>,
@@ -244,6 +257,18 @@ impl RedisLink {
         answer.map_err(problem_of)
     }
 
+    /// The same for the answer of a script. One that belongs to another request shows that
+    /// no later answer can be relied on.
+    fn learned_from(
+        &self,
+        open: &Arc<Open>,
+        answer: Option<Result<Value, RedisError>>,
+        number: u64,
+    ) -> Result<Reply, LockProblem> {
+        let read = |answer| Reply::read(answer, number);
+        self.learned(open, answer.map(|answer| answer.and_then(read)))
+    }
+
     /// Drops this connection, so that the next request opens another.
     fn give_up(&self, open: &Arc<Open>) {
         // Nothing would wake the waiters on it.
@@ -256,6 +281,10 @@ impl RedisLink {
 }
 
 impl Open {
+    pub(super) fn connection(&self) -> RedisConnection {
+        self.connection.clone()
+    }
+
     /// Returns whether new requests use another connection.
     pub(super) fn is_given_up(&self) -> bool {
         self.wakes.are_over()

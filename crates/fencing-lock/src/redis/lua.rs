@@ -22,7 +22,9 @@ impl Lua {
     }
 
     /// Runs the script by its hash, and sends the whole script if the server does not
-    /// know it.
+    /// know it. To load it and call it again would be two steps, and somebody's SCRIPT
+    /// FLUSH can come between them. A script that was not found did nothing, so nothing
+    /// is done twice.
     #[cfg(feature = "servers")]
     pub async fn run<T: FromRedisValue>(
         &self,
@@ -30,36 +32,28 @@ impl Lua {
         keys: &[String],
         arguments: &[&str],
     ) -> Result<T, RedisError> {
-        let by_hash = self.by_hash(keys, arguments);
-        let answer = by_hash.query_async(connection).await;
-        match self.if_unknown(&answer, keys, arguments) {
-            Some(whole) => whole.query_async(connection).await,
-            None => answer,
+        let by_hash = call("EVALSHA", &self.hash, keys, arguments);
+        match by_hash.query_async(connection).await {
+            Err(error) if is_unknown(&error) => {
+                let whole = call("EVAL", &self.code, keys, arguments);
+                whole.query_async(connection).await
+            }
+            other => other,
         }
     }
 
-    pub(super) fn by_hash(&self, keys: &[String], arguments: &[&str]) -> Cmd {
-        call("EVALSHA", &self.hash, keys, arguments)
+    /// Returns the request for a script that answers with the number of its request.
+    pub(super) fn by_hash(&self, keys: &[String], arguments: &[&str], number: u64) -> Cmd {
+        let mut command = call("EVALSHA", &self.hash, keys, arguments);
+        command.arg(number);
+        command
     }
 
-    /// Returns the request to send next if the server does not know the hash: the whole
-    /// script. To load it and call it again would be two steps, and somebody's SCRIPT
-    /// FLUSH can come between them. A script that was not found did nothing, so nothing
-    /// is done twice.
-    pub(super) fn if_unknown<T>(
-        &self,
-        by_hash: &Result<T, RedisError>,
-        keys: &[String],
-        arguments: &[&str],
-    ) -> Option<Cmd> {
-        let unknown = ErrorKind::Server(ServerErrorKind::NoScript);
-        let error = by_hash.as_ref().err()?;
-        (error.kind() == unknown).then(|| self.whole(keys, arguments))
-    }
-
-    /// Returns the request that every server understands.
-    pub(super) fn whole(&self, keys: &[String], arguments: &[&str]) -> Cmd {
-        call("EVAL", &self.code, keys, arguments)
+    /// Returns the same request in the form that every server understands.
+    pub(super) fn whole(&self, keys: &[String], arguments: &[&str], number: u64) -> Cmd {
+        let mut command = call("EVAL", &self.code, keys, arguments);
+        command.arg(number);
+        command
     }
 }
 
@@ -67,4 +61,9 @@ fn call(name: &str, script: &str, keys: &[String], arguments: &[&str]) -> Cmd {
     let mut command = cmd(name);
     command.arg(script).arg(keys.len()).arg(keys).arg(arguments);
     command
+}
+
+/// Returns whether the server does not know the script by its hash.
+pub(super) fn is_unknown(error: &RedisError) -> bool {
+    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
 }

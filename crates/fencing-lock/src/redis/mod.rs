@@ -8,6 +8,7 @@ mod options;
 mod patience;
 mod plain;
 mod queue;
+mod reply;
 mod settings;
 mod subscriptions;
 #[cfg(all(debug_assertions, feature = "mutants"))]
@@ -32,8 +33,9 @@ use link::RedisLink;
 pub use link::{client, connect_problem_of, problem_of};
 pub use lua::Lua;
 pub use options::{FenceFloor, WaitPolicy};
+pub(super) use reply::Reply;
 pub use settings::RedisSettings;
-pub(super) use undo::Release;
+pub(super) use undo::{Heir, Release};
 
 use super::{
     Ask, Attempt, Env, Grant, LockBackend, LockError, LockProblem, RenewOutcome, Term, WaitLine,
@@ -160,11 +162,11 @@ impl LockBackend for RedisBackend {
         let until = Instant::now() + ask.ttl;
         let answer = self.link.run(&self.renew, &keys, &arguments).await;
         answer
-            .and_then(|number: i64| match number {
+            .and_then(|reply| match reply.code {
                 1 => Ok(RenewOutcome::Renewed { until }),
                 0 => Ok(RenewOutcome::Expired),
-                -1 => Ok(RenewOutcome::Superseded),
-                _ => Err(LockProblem::BadAnswer(number.to_string())),
+                2 => Ok(RenewOutcome::Superseded),
+                _ => Err(reply.is_strange()),
             })
             .map_err(|problem| self.error(ask.key, problem))
     }
@@ -200,12 +202,12 @@ fn granted_until(
     Grant::new(token, asked_at, ttl, Term::Until(asked_at + ttl))
 }
 
-fn read_release(number: i64) -> Result<ReleaseOutcome, LockProblem> {
-    match number {
+fn read_release(reply: Reply) -> Result<ReleaseOutcome, LockProblem> {
+    match reply.code {
         1 => Ok(ReleaseOutcome::Released),
         0 => Ok(ReleaseOutcome::Expired),
-        -1 => Ok(ReleaseOutcome::Superseded),
-        _ => Err(LockProblem::BadAnswer(number.to_string())),
+        2 => Ok(ReleaseOutcome::Superseded),
+        _ => Err(reply.is_strange()),
     }
 }
 

@@ -1,8 +1,9 @@
 use super::keys::{fence_key, freed_channel, gone_key, lock_key};
 use super::link::RedisLink;
+use super::reply::Reply;
 #[cfg(all(debug_assertions, feature = "mutants"))]
 use super::token_first::TokenFirst;
-use super::undo::{Release, Request};
+use super::undo::{Heir, Release, Request};
 use super::{Lua, RedisSettings, granted_until, ttl_ms};
 use crate::{Ask, Attempt, LockProblem};
 use crate::{FenceFloor, FencingToken};
@@ -61,7 +62,7 @@ impl Plain {
         // its own count later, so the holder gives up first.
         let asked_at = Instant::now();
         let answer = self.link.run_on(&open, &self.acquire, &keys, &arguments);
-        let attempt = match read_attempt(answer.await?) {
+        let attempt = match read_attempt(&answer.await?)? {
             Answer::Granted(token) => Attempt::Granted(granted_until(token, asked_at, ask.ttl)?),
             Answer::Busy { retry_in } => Attempt::Busy { retry_in },
         };
@@ -70,16 +71,17 @@ impl Plain {
     }
 
     pub(super) fn release(&self, key: &str, owner: &str, announce: Announce) -> Release {
-        let mut arguments = vec![owner.to_owned()];
-        if announce == Announce::Yes {
-            arguments.push(freed_channel(key));
-        }
+        let channel = match announce {
+            Announce::No => String::new(),
+            Announce::Yes => freed_channel(key),
+        };
         Release {
             script: self.release.clone(),
             key: key.to_owned(),
             owner: owner.to_owned(),
             keys: vec![lock_key(key)],
-            arguments,
+            arguments: vec![owner.to_owned(), channel],
+            heir: Heir::IsTold,
         }
     }
 }
@@ -90,16 +92,16 @@ enum Answer {
     Busy { retry_in: Duration },
 }
 
-/// Reads the number that scripts/acquire.lua returns and explains.
-fn read_attempt(number: i64) -> Answer {
-    match u64::try_from(number) {
-        Ok(0) => Answer::Busy {
-            retry_in: Duration::MAX,
-        },
-        Ok(token) => Answer::Granted(FencingToken(token)),
-        Err(_) => Answer::Busy {
-            retry_in: Duration::from_millis(number.unsigned_abs() - 1),
-        },
+/// Reads what scripts/acquire.lua answers and explains.
+fn read_attempt(reply: &Reply) -> Result<Answer, LockProblem> {
+    let [number] = reply.numbers()?;
+    match (reply.code, u64::try_from(number)) {
+        (1, Ok(token @ 1..)) => Ok(Answer::Granted(FencingToken(token))),
+        (2, left_ms) => Ok(Answer::Busy {
+            // It is negative if the hold has no end.
+            retry_in: left_ms.map_or(Duration::MAX, Duration::from_millis),
+        }),
+        _ => Err(reply.is_strange()),
     }
 }
 
@@ -109,11 +111,14 @@ mod tests {
 
     #[test]
     fn only_a_positive_number_is_a_grant() {
-        let busy = |retry_in| Answer::Busy { retry_in };
-        assert_eq!(read_attempt(1), Answer::Granted(FencingToken(1)));
-        assert_eq!(read_attempt(0), busy(Duration::MAX));
-        assert_eq!(read_attempt(-1), busy(Duration::ZERO));
-        assert_eq!(read_attempt(-2_001), busy(Duration::from_secs(2)));
-        read_attempt(i64::MIN);
+        let read = |code, number| read_attempt(&Reply::of(code, &[number]));
+        let busy = |retry_in| Ok(Answer::Busy { retry_in });
+        assert_eq!(read(1, 1), Ok(Answer::Granted(FencingToken(1))));
+        assert_eq!(read(2, -1), busy(Duration::MAX));
+        assert_eq!(read(2, 0), busy(Duration::ZERO));
+        assert_eq!(read(2, 2_000), busy(Duration::from_secs(2)));
+        for (code, number) in [(1, 0), (1, -1), (0, 1), (3, 1)] {
+            assert!(read(code, number).is_err(), "{code} {number}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 use super::keys::{gone_key, line_keys, swept_key};
 use super::link::{Open, RedisLink};
-use super::undo::{Release, Request};
+use super::reply::Reply;
+use super::undo::{Heir, Release, Request};
 use super::{Lua, RedisSettings, granted_until, lock_error, ttl_ms};
 use crate::{Ask, Attempt, Grant, LastWord, LockError, LockProblem, WaitLine};
 use crate::{FenceFloor, FencingToken};
@@ -122,6 +123,7 @@ impl QueueLine {
             owner: owner.to_owned(),
             keys: line_keys(key).to_vec(),
             arguments: vec![owner.to_owned(), self.floor.word().to_owned()],
+            heir: Heir::MayBeHere,
         }
     }
 
@@ -226,7 +228,7 @@ impl QueueLine {
             .link
             .run_on(open, &self.stand, &wait.keys, &arguments)
             .await?;
-        read_place(answer)
+        read_place(&answer)
     }
 }
 
@@ -261,27 +263,21 @@ fn confirm_after(ttl: Duration, retry_in: Duration) -> Duration {
     often.min(retry_in.saturating_add(millisecond))
 }
 
-/// Reads the numbers that scripts/stand.lua returns and explains.
-fn read_place((code, number, left_ms): (i64, i64, i64)) -> Result<Place, LockProblem> {
+/// Reads what scripts/stand.lua answers and explains.
+fn read_place(reply: &Reply) -> Result<Place, LockProblem> {
+    let [number, left_ms] = reply.numbers()?;
+    let number = u64::try_from(number).map_err(|_| reply.is_strange())?;
     // It is negative if the hold has no end.
     let retry_in = u64::try_from(left_ms).map_or(Duration::MAX, Duration::from_millis);
-    let bad = || LockProblem::BadAnswer(format!("{code} {number} {left_ms}"));
-    let token = || match u64::try_from(number) {
-        Ok(token) if token > 0 => Ok(FencingToken(token)),
-        _ => Err(bad()),
-    };
-    match code {
-        1 => Ok(Place::Granted(token()?)),
-        2 => Ok(Place::Handed(token()?)),
-        3 => {
-            let counter = u64::try_from(number).map_err(|_| bad())?;
-            Ok(Place::Waiting { counter, retry_in })
-        }
-        4 => {
-            let waiting = usize::try_from(number).map_err(|_| bad())?;
+    match (reply.code, number) {
+        (1, 1..) => Ok(Place::Granted(FencingToken(number))),
+        (2, 1..) => Ok(Place::Handed(FencingToken(number))),
+        (3, counter) => Ok(Place::Waiting { counter, retry_in }),
+        (4, waiting) => {
+            let waiting = usize::try_from(waiting).map_err(|_| reply.is_strange())?;
             Ok(Place::Full { waiting, retry_in })
         }
-        _ => Err(bad()),
+        _ => Err(reply.is_strange()),
     }
 }
 
@@ -298,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_place_is_read_and_nonsense_is_not() {
-        let place = |code, number, left_ms| read_place((code, number, left_ms));
+        let place = |code, number, left_ms| read_place(&Reply::of(code, &[number, left_ms]));
         assert_eq!(place(1, 7, 0), Ok(Place::Granted(FencingToken(7))));
         assert_eq!(place(2, 7, 0), Ok(Place::Handed(FencingToken(7))));
         let retry_in = Duration::from_millis(9);

@@ -22,7 +22,7 @@ impl TokenFirst {
         (mutant == Some(Mutant::TokenBeforeGrant)).then(|| TokenFirst {
             draw: Lua::new(concat!(
                 include_str!("scripts/token.lua"),
-                "return next_token(KEYS[1], ARGV[1])"
+                "return {ARGV[2] * 8 + 1, next_token(KEYS[1], ARGV[1])}"
             )),
             drawn: Mutex::default(),
         })
@@ -39,7 +39,9 @@ impl TokenFirst {
             Some(token) => token,
             None => {
                 let fence = [super::fence_key(ask.key)];
-                link.run(&self.draw, &fence, &[floor.word()]).await?
+                let reply = link.run(&self.draw, &fence, &[floor.word()]).await?;
+                let [token] = reply.numbers()?;
+                token.unsigned_abs()
             }
         };
         let asked_at = Instant::now();

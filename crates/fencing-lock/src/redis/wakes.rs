@@ -74,7 +74,7 @@ impl Wakes {
     /// Gives the word to the longest waiter for this name, and to nobody else: only one
     /// can have the lock, and one that is woken in vain waits again. If nobody waits, the
     /// waiters gave up, and their leftovers are being undone.
-    fn told(&self, name: &str, word: &str) {
+    pub(super) fn told(&self, name: &str, word: &str) {
         let mut state = self.state.lock();
         let Some(expected) = state.expected.get_mut(name) else {
             return;

@@ -4,9 +4,8 @@ use super::nodes::{Nodes, Order};
 use super::proposal::Proposals;
 use super::validity;
 use crate::FencingToken;
-use crate::redis::ttl_ms;
+use crate::redis::{Reply, ttl_ms};
 use crate::{Ask, Attempt, Grant, LockProblem, Term};
-use redis::{FromRedisValue, ParsingError, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
@@ -79,12 +78,7 @@ impl<'a> Try<'a> {
         };
         let order = Order::acquire(key, owner, ttl_ms(ttl), proposal);
         let grants = self.nodes.ask(order, |_| true);
-        let decision = self
-            .hear(grants, |answer| match answer {
-                GrantAnswer::Granted(counter) => Answer::Granted(counter),
-                GrantAnswer::Busy { left } => Answer::Busy { left },
-            })
-            .await;
+        let decision = self.hear(grants, read_grant).await;
         let Decision::WriteBack(token) = decision else {
             return decision;
         };
@@ -99,22 +93,22 @@ impl<'a> Try<'a> {
         let order = Order::write_back(key, owner, token);
         let below = |node: usize| matches!(self.answers[node], Answer::Waiting);
         let acknowledgements = self.nodes.ask(order, below);
-        self.hear(acknowledgements, |written: bool| {
-            if written {
-                return Answer::Granted(token);
+        self.hear(acknowledgements, |written| {
+            if written.code == 1 {
+                return Ok(Answer::Granted(token));
             }
             let reason = "its grant was over before the token was written back";
-            Answer::Failed(LockProblem::Refused(reason.to_owned()))
+            Err(LockProblem::Refused(reason.to_owned()))
         })
         .await
     }
 
     /// Listens until the votes decide. The requests without an answer are dropped then: a
     /// grant must not be under way any more when its release is sent.
-    async fn hear<T: Send + 'static>(
+    async fn hear(
         &mut self,
-        mut fan: Fan<T>,
-        read: impl Fn(T) -> Answer,
+        mut fan: Fan,
+        read: impl Fn(&Reply) -> Result<Answer, LockProblem>,
     ) -> Decision {
         loop {
             let votes = self.answers.iter().map(Answer::vote);
@@ -125,7 +119,8 @@ impl<'a> Try<'a> {
             let Some((node, answer)) = fan.next().await else {
                 return Decision::Impossible;
             };
-            self.answers[node] = answer.map_or_else(Answer::Failed, &read);
+            let answer = answer.and_then(|reply| read(&reply));
+            self.answers[node] = answer.unwrap_or_else(Answer::Failed);
         }
     }
 
@@ -155,7 +150,7 @@ impl<'a> Try<'a> {
         // releases are sent before this returns, so that the next try comes after them.
         let order = Order::release(self.ask.key, self.ask.owner);
         let may_hold = |node: usize| !matches!(self.answers[node], Answer::Busy { .. });
-        let mut releases: Fan<Value> = self.nodes.ask(order, may_hold);
+        let mut releases = self.nodes.ask(order, may_hold);
         releases.send().await;
         releases.leave_to_background(&self.nodes.env);
         let retry_in = retry_in(&self.answers, self.nodes.quorum);
@@ -186,26 +181,16 @@ impl Answer {
     }
 }
 
-/// The answer of the script for a grant.
-#[derive(Debug, PartialEq)]
-enum GrantAnswer {
-    Granted(u64),
-    Busy { left: Duration },
-}
-
-impl FromRedisValue for GrantAnswer {
-    fn from_redis_value(value: Value) -> Result<GrantAnswer, ParsingError> {
-        if let Value::Int(counter @ 1..) = value {
-            return Ok(GrantAnswer::Granted(counter.unsigned_abs()));
-        }
-        if let Value::Array(list) = &value
-            && let [Value::Int(left_ms)] = list.as_slice()
-        {
+/// Reads what scripts/acquire.lua answers and explains.
+fn read_grant(reply: &Reply) -> Result<Answer, LockProblem> {
+    let [number] = reply.numbers()?;
+    match (reply.code, u64::try_from(number)) {
+        (1, Ok(counter @ 1..)) => Ok(Answer::Granted(counter)),
+        (2, left_ms) => Ok(Answer::Busy {
             // It is negative if the lock has no end.
-            let left = u64::try_from(*left_ms).map_or(Duration::MAX, Duration::from_millis);
-            return Ok(GrantAnswer::Busy { left });
-        }
-        Err(format!("neither a token nor a busy lock: {value:?}").into())
+            left: left_ms.map_or(Duration::MAX, Duration::from_millis),
+        }),
+        _ => Err(reply.is_strange()),
     }
 }
 
@@ -215,17 +200,15 @@ mod tests {
 
     #[test]
     fn only_a_positive_number_is_a_grant() {
-        let read = |value| GrantAnswer::from_redis_value(value).ok();
-        assert_eq!(read(Value::Int(7)), Some(GrantAnswer::Granted(7)));
-        assert_eq!(read(Value::Int(0)), None);
-        assert_eq!(read(Value::Int(-7)), None);
-        assert_eq!(read(Value::Okay), None);
-        assert_eq!(read(Value::Array(vec![])), None);
-        let busy = |left_ms| read(Value::Array(vec![Value::Int(left_ms)]));
-        let left = Duration::from_millis(20);
-        assert_eq!(busy(20), Some(GrantAnswer::Busy { left }));
-        let left = Duration::MAX;
-        assert_eq!(busy(-1), Some(GrantAnswer::Busy { left }));
+        let read = |code, number| read_grant(&Reply::of(code, &[number]));
+        assert!(matches!(read(1, 7), Ok(Answer::Granted(7))));
+        let ms = Duration::from_millis;
+        assert!(matches!(read(2, 20), Ok(Answer::Busy { left }) if left == ms(20)));
+        assert!(matches!(read(2, -1), Ok(Answer::Busy { left }) if left == Duration::MAX));
+        for (code, number) in [(1, 0), (1, -7), (0, 7), (3, 7)] {
+            assert!(read(code, number).is_err(), "{code} {number}");
+        }
+        assert!(read_grant(&Reply::of(1, &[])).is_err());
     }
 
     #[test]

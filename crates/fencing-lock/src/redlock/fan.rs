@@ -1,3 +1,4 @@
+use crate::redis::Reply;
 use crate::{Env, LockProblem};
 use futures_util::future::BoxFuture;
 use std::collections::VecDeque;
@@ -9,16 +10,16 @@ use std::task::{Context, Poll};
 /// It is a handful of futures in one task: none of them needs a separate task, and
 /// polling all of them at every wake-up is cheaper than tracking which one is ready.
 /// Dropping it drops the requests: one that was not written yet is never sent.
-pub(super) struct Fan<T> {
-    requests: Vec<(usize, Request<T>)>,
-    heard: VecDeque<(usize, Result<T, LockProblem>)>,
+pub(super) struct Fan {
+    requests: Vec<(usize, Request)>,
+    heard: VecDeque<(usize, Result<Reply, LockProblem>)>,
 }
 
-type Request<T> = BoxFuture<'static, Result<T, LockProblem>>;
+type Request = BoxFuture<'static, Result<Reply, LockProblem>>;
 
-impl<T: Send + 'static> Fan<T> {
+impl Fan {
     /// Takes each request with the number of its node.
-    pub(super) fn new(requests: impl Iterator<Item = (usize, Request<T>)>) -> Fan<T> {
+    pub(super) fn new(requests: impl Iterator<Item = (usize, Request)>) -> Fan {
         let requests: Vec<_> = requests.collect();
         let heard = VecDeque::with_capacity(requests.len());
         Fan { requests, heard }
@@ -36,7 +37,7 @@ impl<T: Send + 'static> Fan<T> {
 
     /// Returns the next answer of any node, or `None` when all have answered. The first
     /// call sends all requests.
-    pub(super) async fn next(&mut self) -> Option<(usize, Result<T, LockProblem>)> {
+    pub(super) async fn next(&mut self) -> Option<(usize, Result<Reply, LockProblem>)> {
         poll_fn(|context| {
             if self.heard.is_empty() {
                 self.poll_all(context);

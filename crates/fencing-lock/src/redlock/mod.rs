@@ -12,7 +12,7 @@ pub use decision::TokenScheme;
 
 #[cfg(all(debug_assertions, feature = "mutants"))]
 use super::Mutant;
-use super::redis::ttl_ms;
+use super::redis::{Reply, ttl_ms};
 use super::{Ask, Attempt, Env, LockBackend, LockError, LockProblem, RenewOutcome};
 use crate::ReleaseOutcome;
 use acquire::Try;
@@ -21,7 +21,6 @@ use decision::{Conclusion, NodeAnswer, conclude};
 use nodes::{Nodes, Order};
 use prometheus_client::metrics::counter::Counter;
 use proposal::Proposals;
-use redis::{FromRedisValue, ParsingError, Value};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -155,8 +154,8 @@ impl RedlockBackend {
         let mut standings = vec![NodeAnswer::Waiting; nodes.all.len()];
         let mut failures = Vec::new();
         while let Some((node, answer)) = fan.next().await {
-            standings[node] = match answer {
-                Ok(StandingAnswer(standing)) => standing,
+            standings[node] = match answer.and_then(|reply| standing(&reply)) {
+                Ok(standing) => standing,
                 Err(problem) => {
                     failures.push((node, problem));
                     NodeAnswer::Failed
@@ -232,9 +231,7 @@ impl LockBackend for RedlockBackend {
     /// Releases on all nodes, on the connections on which the grants were requested, and
     /// so after them. Nobody has to wait for the answers.
     async fn abandon(&self, key: &str, owner: &str) -> Result<(), LockError> {
-        let mut releases = self
-            .nodes
-            .ask::<Value>(Order::release(key, owner), |_| true);
+        let mut releases = self.nodes.ask(Order::release(key, owner), |_| true);
         releases.send().await;
         releases.leave_to_background(&self.nodes.env);
         Ok(())
@@ -257,19 +254,13 @@ fn validity(ttl: Duration) -> Result<Duration, LockProblem> {
     rest.ok_or(LockProblem::TtlWithinDrift { ttl, drift })
 }
 
-/// The answer of the scripts for a renewal and a release.
-struct StandingAnswer(NodeAnswer);
-
-impl FromRedisValue for StandingAnswer {
-    fn from_redis_value(value: Value) -> Result<StandingAnswer, ParsingError> {
-        let standing = match value {
-            Value::Int(1) => Some(NodeAnswer::Ours),
-            Value::Int(0) => Some(NodeAnswer::Expired),
-            Value::Int(-1) => Some(NodeAnswer::Superseded),
-            _ => None,
-        };
-        let strange = || format!("nothing that says whose the lock is: {value:?}").into();
-        standing.map(StandingAnswer).ok_or_else(strange)
+/// Reads the answer of the scripts for a renewal and a release.
+fn standing(reply: &Reply) -> Result<NodeAnswer, LockProblem> {
+    match reply.code {
+        0 => Ok(NodeAnswer::Expired),
+        1 => Ok(NodeAnswer::Ours),
+        2 => Ok(NodeAnswer::Superseded),
+        _ => Err(reply.is_strange()),
     }
 }
 

@@ -1,11 +1,10 @@
 use crate::LockProblem;
-use crate::redis::{Lua, RedisLink, Release};
+use crate::redis::{Lua, RedisLink, Release, Reply};
 use parking_lot::Mutex;
-use redis::FromRedisValue;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
 /// One of the nodes. It may be dead or silent without costing the others anything.
 pub(super) struct Node {
@@ -40,35 +39,37 @@ impl Node {
         self.link.node()
     }
 
-    pub(super) async fn run<T: FromRedisValue>(
+    pub(super) async fn run(
         &self,
         script: &Lua,
         keys: &[String],
         arguments: &[&str],
-    ) -> Result<T, LockProblem> {
+    ) -> Result<Reply, LockProblem> {
         self.bounded(self.link.run(script, keys, arguments)).await
     }
 
     /// Runs a script that can grant the lock to this owner.
-    pub(super) async fn run_try<T: FromRedisValue>(
+    pub(super) async fn run_try(
         &self,
         owner: &str,
         script: &Lua,
         keys: &[String],
         arguments: &[&str],
-    ) -> Result<T, LockProblem> {
+    ) -> Result<Reply, LockProblem> {
         let answer = self.link.run_try(owner, script, keys, arguments);
         self.bounded(answer).await
     }
 
     /// Releases what the owner holds here, or may hold later.
-    pub(super) async fn release<T: FromRedisValue>(
-        &self,
-        release: Release,
-    ) -> Result<T, LockProblem> {
+    pub(super) async fn release(&self, release: Release) -> Result<Reply, LockProblem> {
         if self.link.has_left(&release.owner) {
             // This may use the connection of the try, whatever became of later ones.
             return self.link.release(release).await;
+        }
+        // Nobody else frees the lock before its TTL is over.
+        let rests_until = self.rest.lock().as_ref().map(|rest| rest.until);
+        if let Some(until) = rests_until {
+            sleep_until(until).await;
         }
         self.bounded(self.link.release(release)).await
     }

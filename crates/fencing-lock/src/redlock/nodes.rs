@@ -1,10 +1,11 @@
 use super::RedlockSettings;
 use super::fan::Fan;
 use super::node::Node;
-use crate::redis::{Lua, RedisLink, RedisSettings, Release, fence_key, gone_key, lock_key};
+use crate::redis::{
+    Heir, Lua, RedisLink, RedisSettings, Release, Reply, fence_key, gone_key, lock_key,
+};
 use crate::{Env, LockError, LockProblem};
 use prometheus_client::metrics::counter::Counter;
-use redis::FromRedisValue;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -87,10 +88,7 @@ impl Nodes {
     }
 
     /// Asks the nodes for which `wanted` returns true, once the result is polled.
-    pub(super) fn ask<T>(self: &Arc<Self>, order: Order, wanted: impl Fn(usize) -> bool) -> Fan<T>
-    where
-        T: FromRedisValue + Send + 'static,
-    {
+    pub(super) fn ask(self: &Arc<Self>, order: Order, wanted: impl Fn(usize) -> bool) -> Fan {
         let order = Arc::new(order);
         let wanted = (0..self.all.len()).filter(|node| wanted(*node));
         Fan::new(wanted.map(|node| {
@@ -100,7 +98,7 @@ impl Nodes {
         }))
     }
 
-    async fn run<T: FromRedisValue>(&self, node: usize, order: &Order) -> Result<T, LockProblem> {
+    async fn run(&self, node: usize, order: &Order) -> Result<Reply, LockProblem> {
         let node = &self.all[node];
         let arguments: Vec<&str> = order.arguments.iter().map(String::as_str).collect();
         let script = match order.script {
@@ -115,6 +113,7 @@ impl Nodes {
                     owner: order.owner.clone(),
                     keys: order.keys.clone(),
                     arguments: order.arguments.clone(),
+                    heir: Heir::IsTold,
                 };
                 return node.release(release).await;
             }
@@ -161,7 +160,7 @@ impl Order {
     }
 
     pub(super) fn release(key: &str, owner: &str) -> Order {
-        let arguments = vec![owner.to_owned()];
+        let arguments = vec![owner.to_owned(), String::new()];
         Order::new(Which::Release, key, owner, vec![lock_key(key)], arguments)
     }
 

@@ -1,3 +1,4 @@
+use super::peer::Answer::{self, Reply, Unknown};
 use super::peer::Line::{HandOver, HangUp, Say};
 use super::world::Seeded;
 use super::{TTL, client, names, no_name_is_in_both, play};
@@ -8,14 +9,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-const UNKNOWN: &str = "-NOSCRIPT No matching script\r\n";
-const BUSY_FOR_A_SECOND: &str = ":-1001\r\n";
-const FIRST_GRANT: &str = ":1\r\n";
-const YES: &str = ":1\r\n";
+const BUSY_FOR_A_SECOND: Answer = Reply(2, &[1_000]);
+const FIRST_GRANT: Answer = Reply(1, &[1]);
+const YES: Answer = Reply(1, &[]);
 
 /// The hold of somebody else ends in a second; the counter is 6.
-const IN_LINE: &str = "*3\r\n:3\r\n:6\r\n:1000\r\n";
-const GRANTED: &str = "*3\r\n:1\r\n:7\r\n:0\r\n";
+const IN_LINE: Answer = Reply(3, &[6, 1_000]);
+const GRANTED: Answer = Reply(1, &[7, 0]);
 
 const WAITERS: usize = 20;
 
@@ -33,7 +33,7 @@ fn soon() -> Instant {
 }
 
 async fn spin(world: Arc<Seeded>) {
-    let waits = [UNKNOWN, BUSY_FOR_A_SECOND, BUSY_FOR_A_SECOND, FIRST_GRANT];
+    let waits = [Unknown, BUSY_FOR_A_SECOND, BUSY_FOR_A_SECOND, FIRST_GRANT];
     let renewals_and_release = [YES; 4];
     let lines = waits.into_iter().chain(renewals_and_release);
     world.host("redis", lines.map(Say));

@@ -11,19 +11,44 @@ use tokio::io::{
 };
 use tokio::time::sleep;
 
-/// The answer to the next script.
+/// The answer of a script.
+#[derive(Clone, Copy, Debug)]
+pub enum Answer {
+    /// The server does not know the script by its hash.
+    Unknown,
+    /// A code, and the numbers that belong to it.
+    Reply(u64, &'static [i64]),
+}
+
+impl Answer {
+    /// Returns the bytes of the answer to this command. Its number is the last argument.
+    fn to(self, command: &[String]) -> String {
+        let Answer::Reply(code, numbers) = self else {
+            return "-NOSCRIPT No matching script\r\n".to_owned();
+        };
+        let number = command.last().and_then(|number| number.parse().ok());
+        let head: u64 = number
+            .map(|number: u64| number * 8 + code)
+            .expect("a number");
+        let numbers: String = numbers.iter().map(|it| format!(":{it}\r\n")).collect();
+        let values = 1 + numbers.lines().count();
+        format!("*{values}\r\n:{head}\r\n{numbers}")
+    }
+}
+
+/// The reaction to the next script.
 #[derive(Clone, Copy, Debug)]
 pub enum Line {
-    Say(&'static str),
+    Say(Answer),
     /// Say it, and hand the lock to its owner later.
     HandOver {
-        first: &'static str,
+        first: Answer,
         after: Duration,
         token: u64,
     },
     /// Say it, and close the connection later.
     HangUp {
-        first: &'static str,
+        first: Answer,
         after: Duration,
     },
 }
@@ -49,19 +74,25 @@ pub async fn redis(stream: DuplexStream, lines: Lines, note: impl Fn(&str)) {
             "EVALSHA" | "EVAL" => {
                 let line = lines.lock().unwrap().pop_front();
                 match line.unwrap_or_else(|| panic!("no line is left for {command:?}")) {
-                    Line::Say(answer) => answer.to_owned(),
+                    Line::Say(answer) => answer.to(&command),
                     Line::HandOver {
                         first,
                         after,
                         token,
                     } => {
-                        write.write_all(first.as_bytes()).await.unwrap();
+                        write
+                            .write_all(first.to(&command).as_bytes())
+                            .await
+                            .unwrap();
                         sleep(after).await;
                         let word = format!("{} {token}", owner(&command));
                         push(&["message", &hand_offs, &word], "")
                     }
                     Line::HangUp { first, after } => {
-                        write.write_all(first.as_bytes()).await.unwrap();
+                        write
+                            .write_all(first.to(&command).as_bytes())
+                            .await
+                            .unwrap();
                         sleep(after).await;
                         return;
                     }

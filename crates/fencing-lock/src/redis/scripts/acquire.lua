@@ -1,8 +1,7 @@
 -- KEYS: the lock, its fence counter, the mark that this try was given up. ARGV: the owner,
--- the TTL in milliseconds, the floor.
--- Answers the token of a grant, or a number below it: 0 for a hold without an
--- end, and for one that has n milliseconds left, -1 - n. One number is the
--- answer that the server makes and the client reads the quickest.
+-- the TTL in milliseconds, the floor, the number of the request.
+-- Answers 1 and the token of a grant, or 2 and the milliseconds that the hold of
+-- somebody else has left, which are negative if it has no end.
 -- The grant and its token are one step: with two, an older token could be
 -- handed out after a younger one.
 if redis.call('EXISTS', KEYS[3]) == 1 then
@@ -15,6 +14,6 @@ if redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
         redis.call('DEL', KEYS[1])
         return token
     end
-    return token
+    return {ARGV[4] * 8 + 1, token}
 end
-return -1 - math.max(redis.call('PTTL', KEYS[1]), -1)
+return {ARGV[4] * 8 + 2, redis.call('PTTL', KEYS[1])}

@@ -1,5 +1,5 @@
 -- KEYS: the lock, and the mark that a try was given up, if one may come later than this.
--- ARGV: the owner, and the channel on which waiters hear of it, if there is one.
+-- ARGV: the owner, the channel on which waiters hear of it, or nothing, and the number of the request.
 -- GET and DEL from outside would delete the next holder's lock whenever the
 -- TTL ran out between the two.
 if KEYS[2] then
@@ -8,13 +8,13 @@ if KEYS[2] then
 end
 local holder = redis.call('GET', KEYS[1])
 if not holder then
-    return 0 -- expired
+    return ARGV[3] * 8 -- expired
 end
 if holder ~= ARGV[1] then
-    return -1 -- superseded
+    return ARGV[3] * 8 + 2 -- superseded
 end
 redis.call('DEL', KEYS[1])
-if ARGV[2] then
+if ARGV[2] ~= '' then
     redis.call('PUBLISH', ARGV[2], 'freed')
 end
-return 1
+return ARGV[3] * 8 + 1

@@ -1,32 +1,45 @@
 -- KEYS: as in line.lua, the mark that this try was given up, and the mark that
 -- the line was looked through a moment ago.
 -- ARGV: the owner, its TTL in milliseconds, the floor, the channel on which it
--- listens, how many may wait, and `again` from who asked before.
+-- listens, how many may wait, `again` from who asked before, and the number of
+-- the request.
 -- Asks for the lock and otherwise stands in its line, at the end; who stands
 -- there already keeps its place and counts as alive for another TTL. Answers
 -- what became of it in three numbers; the client has the words.
-local GRANTED, HANDED, WAITING, FULL = 1, 2, 3, 4
-local owner, ttl_ms, floor = ARGV[1], ARGV[2], ARGV[3]
+local head = ARGV[7] * 8
+local GRANTED, HANDED, WAITING, FULL = head + 1, head + 2, head + 3, head + 4
+local owner, ttl_ms, floor, again = ARGV[1], ARGV[2], ARGV[3], ARGV[6] == 'again'
 if redis.call('EXISTS', KEYS[5]) == 1 then
     return redis.error_reply('GONE this try was given up before it came')
 end
-local holder = redis.call('GET', KEYS[1])
+local now = redis.call('MGET', KEYS[1], KEYS[2])
+local holder, counter = now[1], tonumber(now[2]) or 0
 if holder == owner then
     -- Handed over meanwhile: nobody else was granted anything since, so the
     -- counter still stands where it did.
-    return {HANDED, tonumber(redis.call('GET', KEYS[2])), 0}
+    return {HANDED, counter, 0}
 end
 if not holder then
     -- The last hold ran out, and nobody but us will hand the lock on.
-    local heir, token = hand_over(floor, owner, ttl_ms, ARGV[6] == 'again')
-    if heir == owner then
+    local heir, token = hand_over(floor, nil, owner)
+    if not heir then
+        token = token or next_token(KEYS[2], floor)
+        if type(token) == 'table' then
+            return token
+        end
+        if again then
+            redis.call('HDEL', KEYS[4], owner)
+        end
+        redis.call('SET', KEYS[1], owner, 'PX', ttl_ms)
         return {GRANTED, token, 0}
     end
+    counter = token
 end
-local now = now_ms()
-local known = ttl_ms .. ' ' .. string.format('%.0f', now + ttl_ms) .. ' ' .. ARGV[4]
+local time = redis.call('TIME')
+local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
+local known = ttl_ms .. ' ' .. string.format('%.0f', now_ms + ttl_ms) .. ' ' .. ARGV[4]
 local is_new = redis.call('HSET', KEYS[4], owner, known) == 1
-if ARGV[6] == 'again' and (is_new or redis.call('LLEN', KEYS[3]) ~= redis.call('HLEN', KEYS[4])) then
+if again and (is_new or redis.call('LLEN', KEYS[3]) ~= redis.call('HLEN', KEYS[4])) then
     -- A server that is short of memory can evict one of the two keys alone.
     is_new = not redis.call('LPOS', KEYS[3], owner)
 end
@@ -38,7 +51,8 @@ if is_new then
         local all, left_ms = redis.call('LRANGE', KEYS[3], 0, -1), redis.call('PTTL', KEYS[3])
         redis.call('DEL', KEYS[3])
         for _, other in ipairs(all) do
-            if alive(other, now) then
+            local until_ms = string.match(redis.call('HGET', KEYS[4], other) or '', '^%d+ (%d+) ')
+            if until_ms and tonumber(until_ms) > now_ms then
                 length = redis.call('RPUSH', KEYS[3], other)
             else
                 redis.call('HDEL', KEYS[4], other)
@@ -62,4 +76,4 @@ if redis.call('PTTL', KEYS[3]) < kept_ms - ttl_ms / 2 then
     redis.call('PEXPIRE', KEYS[3], kept_ms)
     redis.call('PEXPIRE', KEYS[4], kept_ms)
 end
-return {WAITING, tonumber(redis.call('GET', KEYS[2])) or 0, redis.call('PTTL', KEYS[1])}
+return {WAITING, counter, redis.call('PTTL', KEYS[1])}

@@ -1,12 +1,12 @@
 -- KEYS: the lock, its fence counter, the mark that this try was given up. ARGV:
--- the owner, the TTL in milliseconds, the proposed token. Answers the token of
--- a grant as a number, and a busy lock as a list with the milliseconds that it
--- has left.
+-- the owner, the TTL in milliseconds, the proposed token, the number of the
+-- request. Answers 1 and the token of a grant, or 2 and the milliseconds that a
+-- busy lock has left.
 if redis.call('EXISTS', KEYS[3]) == 1 then
     return redis.error_reply('GONE this try was given up before it came')
 end
 if not redis.call('SET', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then
-    return {redis.call('PTTL', KEYS[1])}
+    return {ARGV[4] * 8 + 2, redis.call('PTTL', KEYS[1])}
 end
 local counter = tonumber(redis.pcall('GET', KEYS[2]) or 0)
 -- Lua counts in doubles, which are exact up to 2^53. A script that fails is
@@ -18,4 +18,4 @@ end
 counter = math.max(counter + 1, tonumber(ARGV[3]))
 -- Lua by itself would write 1.7947872001235e+15.
 redis.call('SET', KEYS[2], string.format('%.0f', counter))
-return counter
+return {ARGV[4] * 8 + 1, counter}

@@ -4,13 +4,13 @@ use std::task::{Context, Poll};
 
 /// A future that runs to its end even if it is dropped: its caller polls it, and once it
 /// is dropped it goes on in the background.
-pub(super) struct FollowThrough<F: Future + Send + 'static> {
+pub(crate) struct FollowThrough<F: Future + Send + 'static> {
     rest: Option<Pin<Box<F>>>,
     env: Env,
 }
 
 impl<F: Future + Send + 'static> FollowThrough<F> {
-    pub(super) fn new(env: &Env, future: F) -> FollowThrough<F> {
+    pub(crate) fn new(env: &Env, future: F) -> FollowThrough<F> {
         FollowThrough {
             rest: Some(Box::pin(future)),
             env: env.clone(),
