@@ -16,6 +16,7 @@ test:
 # The tests that need no Docker; the others fail without it.
 test-without-docker:
     cargo test --workspace --lib --bins
+    cargo test -p fencing-lock --all-features --test simulated
     cargo test --workspace --doc
     cargo test --test suite -- bad_input bless corpus diff environment fuzzing hostile large_records \
         oracle overview::the page::what schema::check screens shells tidy_house toxiproxy without_docker workflows yaml \

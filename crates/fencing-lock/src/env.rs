@@ -1,7 +1,9 @@
 //! What the locks take from outside: the real thing, or a [`World`] that somebody plays.
 //!
 //! This is the only file of the crate that looks at a wall clock, draws at random, starts
-//! a task or opens a connection. Waits use tokio's clock, which a test can pause.
+//! a task or opens a TCP stream. Two connections are opened by a client library, and never
+//! in a world: that to an etcd, and that to a Redis which is not reached by plain TCP.
+//! Waits use tokio's clock, which a test can pause.
 
 #[cfg(any(feature = "redis", feature = "etcd"))]
 use super::task::Task;
