@@ -2,6 +2,7 @@
 //! leaves behind. One server serves all tests at once, so each has its own key.
 
 mod cancelling;
+mod cohort;
 mod confused;
 mod dead_waiters;
 mod faults;

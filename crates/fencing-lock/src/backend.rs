@@ -137,6 +137,9 @@ pub struct Grant {
     heard_at: Instant,
     ttl: Duration,
     term: Term,
+    /// Present if this process passed the lock on to us: whose grant it is.
+    owner: Option<String>,
+    hand_offs: u32,
 }
 
 impl Grant {
@@ -162,7 +165,29 @@ impl Grant {
             heard_at,
             ttl,
             term,
+            owner: None,
+            hand_offs: 0,
         })
+    }
+
+    /// Makes this the grant of another owner, which was passed on so many times.
+    #[cfg(feature = "redis")]
+    pub(super) fn passed_on(self, owner: String, hand_offs: u32) -> Grant {
+        Grant {
+            owner: Some(owner),
+            hand_offs,
+            ..self
+        }
+    }
+
+    /// Takes out the owner at the server, if it is not the one who asked.
+    pub(super) fn take_owner(&mut self) -> Option<String> {
+        self.owner.take()
+    }
+
+    /// Returns how often the lock was passed on under this grant.
+    pub fn hand_offs(&self) -> u32 {
+        self.hand_offs
     }
 
     pub fn token(&self) -> FencingToken {

@@ -18,6 +18,9 @@ use tokio::time::{Instant, sleep_until};
 /// asked twice.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
+/// The numbers that one hold of a cohort has for its writes.
+const SEQS_PER_HOLD: u64 = 1 << 20;
+
 /// A granted lock, and the time for which its holder may believe in it.
 ///
 /// The belief ends by the holder's own monotonic clock, a TTL after the request for the
@@ -32,6 +35,7 @@ pub struct Lease {
     key: String,
     owner: String,
     token: FencingToken,
+    seq: u64,
     ttl: Duration,
     acquired_at: Instant,
     held_from: Instant,
@@ -49,8 +53,10 @@ impl Lease {
         metrics: Arc<LockMetrics>,
         key: String,
         owner: String,
-        grant: Grant,
+        mut grant: Grant,
     ) -> Lease {
+        let owner = grant.take_owner().unwrap_or(owner);
+        let seq = u64::from(grant.hand_offs()) * SEQS_PER_HOLD;
         let (token, ttl) = (grant.token(), grant.ttl());
         let (acquired_at, held_from) = (grant.asked_at(), grant.heard_at());
         let term = grant.into_term();
@@ -71,6 +77,7 @@ impl Lease {
             key,
             owner,
             token,
+            seq,
             ttl,
             acquired_at,
             held_from,
@@ -85,7 +92,7 @@ impl Lease {
         &self.key
     }
 
-    /// Returns the random id of this one hold.
+    /// Returns the random id of this one hold, or with a cohort, of its grant.
     pub fn owner(&self) -> &str {
         &self.owner
     }
@@ -93,6 +100,14 @@ impl Lease {
     /// Returns the token to send along with every write.
     pub fn fence(&self) -> FencingToken {
         self.token
+    }
+
+    /// Returns the first number to send along with the writes, as `X-Fence-Seq`. It is 0
+    /// except with a [cohort](crate::CohortSettings), whose holders share a token: there,
+    /// the pair (token, seq) grows from hold to hold. A holder that writes several times
+    /// counts on from here, up to a million.
+    pub fn seq(&self) -> u64 {
+        self.seq
     }
 
     /// Returns the TTL that the server granted: with etcd, whole seconds and at least its

@@ -41,7 +41,7 @@ mod watchdog;
 #[cfg(feature = "etcd")]
 pub use self::etcd::{EtcdBackend, EtcdLockApiBackend, EtcdSettings};
 #[cfg(feature = "redis")]
-pub use self::redis::{FenceFloor, RedisBackend, RedisSettings, WaitPolicy};
+pub use self::redis::{CohortSettings, FenceFloor, RedisBackend, RedisSettings, WaitPolicy};
 pub use address::without_password;
 #[cfg(feature = "unsafe-modes")]
 pub use backend::UnsafeRelease;

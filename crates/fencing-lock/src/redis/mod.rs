@@ -1,4 +1,5 @@
 pub mod bounded;
+mod cohort;
 mod frames;
 mod keys;
 mod link;
@@ -18,6 +19,7 @@ mod undo;
 mod unsafe_release;
 mod wakes;
 
+pub use cohort::CohortSettings;
 #[cfg(any(feature = "redlock", feature = "servers"))]
 pub use keys::fence_key;
 #[cfg(feature = "redlock")]
@@ -115,7 +117,7 @@ impl RedisBackend {
         match &self.way {
             Way::Spin(plain) => plain.release(key, owner, Announce::No),
             Way::Notify(line) => line.plain.release(key, owner, Announce::Yes),
-            Way::Queue(line) => line.release(key, owner),
+            Way::Queue(line) => line.leave.release(key, owner),
         }
     }
 }
@@ -168,10 +170,20 @@ impl LockBackend for RedisBackend {
                 2 => Ok(RenewOutcome::Superseded),
                 _ => Err(reply.is_strange()),
             })
+            .inspect(|outcome| {
+                if let Way::Queue(line) = &self.way {
+                    line.renewed(ask, *outcome);
+                }
+            })
             .map_err(|problem| self.error(ask.key, problem))
     }
 
     async fn release(&self, key: &str, owner: &str) -> Result<ReleaseOutcome, LockError> {
+        if let Way::Queue(line) = &self.way
+            && line.pass_on(key, owner)
+        {
+            return Ok(ReleaseOutcome::Released);
+        }
         let answer = self.link.release(self.release_of(key, owner)).await;
         answer
             .and_then(read_release)

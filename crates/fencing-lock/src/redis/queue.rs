@@ -1,9 +1,10 @@
+use super::cohort::{CohortTurn, Cohorts};
 use super::keys::{gone_key, line_keys, swept_key};
 use super::link::{Open, RedisLink};
 use super::reply::Reply;
 use super::undo::{Heir, Release, Request};
 use super::{Lua, RedisSettings, granted_until, lock_error, ttl_ms};
-use crate::{Ask, Attempt, Grant, LastWord, LockError, LockProblem, WaitLine};
+use crate::{Ask, Attempt, Grant, LastWord, LockError, LockProblem, RenewOutcome, WaitLine};
 use crate::{FenceFloor, FencingToken};
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -27,7 +28,29 @@ pub(super) struct QueueLine {
     floor: FenceFloor,
     queue_max: usize,
     stand: Lua,
-    leave: Lua,
+    pub(super) leave: Leave,
+    cohorts: Option<Cohorts>,
+}
+
+/// The way out of the line, and of the lock.
+#[derive(Clone)]
+pub(super) struct Leave {
+    script: Lua,
+    floor: FenceFloor,
+}
+
+impl Leave {
+    /// Releases the lock, or leaves the line if the lock is not held yet.
+    pub(super) fn release(&self, key: &str, owner: &str) -> Release {
+        Release {
+            script: self.script.clone(),
+            key: key.to_owned(),
+            owner: owner.to_owned(),
+            keys: line_keys(key).to_vec(),
+            arguments: vec![owner.to_owned(), self.floor.word().to_owned()],
+            heir: Heir::MayBeHere,
+        }
+    }
 }
 
 /// After this time nobody relies on the connection to still bring messages.
@@ -80,6 +103,18 @@ struct Wait<'a> {
 
 impl QueueLine {
     pub(super) fn new(link: Arc<RedisLink>, settings: RedisSettings) -> QueueLine {
+        let leave = Leave {
+            script: settings.script(concat!(
+                include_str!("scripts/token.lua"),
+                include_str!("scripts/line.lua"),
+                include_str!("scripts/leave.lua")
+            )),
+            floor: settings.fence_floor,
+        };
+        let cohorts = settings.cohort.map(|cohort| {
+            let max = settings.queue_max;
+            Cohorts::new(cohort, max, link.clone(), leave.clone())
+        });
         QueueLine {
             link,
             floor: settings.fence_floor,
@@ -89,11 +124,8 @@ impl QueueLine {
                 include_str!("scripts/line.lua"),
                 include_str!("scripts/stand.lua")
             )),
-            leave: settings.script(concat!(
-                include_str!("scripts/token.lua"),
-                include_str!("scripts/line.lua"),
-                include_str!("scripts/leave.lua")
-            )),
+            leave,
+            cohorts,
         }
     }
 
@@ -115,15 +147,33 @@ impl QueueLine {
         Ok(attempt)
     }
 
-    /// Releases the lock, or leaves the line if the lock is not held yet.
-    pub(super) fn release(&self, key: &str, owner: &str) -> Release {
-        Release {
-            script: self.leave.clone(),
-            key: key.to_owned(),
-            owner: owner.to_owned(),
-            keys: line_keys(key).to_vec(),
-            arguments: vec![owner.to_owned(), self.floor.word().to_owned()],
-            heir: Heir::MayBeHere,
+    /// Gives the lock to another waiter of this process. Returns false if the server has to
+    /// release it.
+    pub(super) fn pass_on(&self, key: &str, owner: &str) -> bool {
+        let cohorts = self.cohorts.as_ref();
+        cohorts.is_some_and(|cohorts| cohorts.pass_on(key, owner))
+    }
+
+    pub(super) fn renewed(&self, ask: Ask<'_>, outcome: RenewOutcome) {
+        if let Some(cohorts) = &self.cohorts {
+            cohorts.renewed(ask.key, ask.owner, outcome);
+        }
+    }
+
+    async fn wait_in_cohort(
+        &self,
+        cohorts: &Cohorts,
+        ask: Ask<'_>,
+        last: &LastWord,
+    ) -> Result<Grant, LockProblem> {
+        last.is_busy();
+        match cohorts.turn(ask.key).await? {
+            CohortTurn::Hold(baton) => baton.grant(),
+            CohortTurn::Stand(standing) => {
+                let grant = self.stand_until_granted(ask, last).await?;
+                standing.granted(ask.owner, &grant);
+                Ok(grant)
+            }
         }
     }
 
@@ -249,7 +299,10 @@ impl<'a> Wait<'a> {
 #[async_trait]
 impl WaitLine for QueueLine {
     async fn wait(&self, ask: Ask<'_>, last: &LastWord) -> Result<Grant, LockError> {
-        let granted = self.stand_until_granted(ask, last).await;
+        let granted = match &self.cohorts {
+            None => self.stand_until_granted(ask, last).await,
+            Some(cohorts) => self.wait_in_cohort(cohorts, ask, last).await,
+        };
         granted.map_err(|problem| lock_error(&self.link, ask.key, problem))
     }
 }

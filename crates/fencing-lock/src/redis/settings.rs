@@ -1,4 +1,4 @@
-use super::Lua;
+use super::{CohortSettings, Lua};
 #[cfg(all(debug_assertions, feature = "mutants"))]
 use crate::mutant::{self, Mutant};
 use crate::{FenceFloor, WaitPolicy};
@@ -48,6 +48,9 @@ pub struct RedisSettings {
     /// including those of other processes. Later ones get
     /// [`QueueFull`](crate::LockProblem::QueueFull).
     pub queue_max: usize,
+    /// Lets the waiters of this process pass a lock on among themselves under
+    /// [`WaitPolicy::Queue`]. `queue_max` then also limits how many wait for that.
+    pub cohort: Option<CohortSettings>,
     /// A mistake made on purpose, so that a test can prove that the mistake is detected.
     #[cfg(all(debug_assertions, feature = "mutants"))]
     pub mutant: Option<Mutant>,
@@ -61,6 +64,7 @@ impl Default for RedisSettings {
             wait: WaitPolicy::default(),
             fence_floor: FenceFloor::default(),
             queue_max: 10_000,
+            cohort: None,
             #[cfg(all(debug_assertions, feature = "mutants"))]
             mutant: None,
         }
