@@ -24,9 +24,13 @@ mod held;
 mod in_flight;
 mod last_word;
 mod lease;
+#[cfg(feature = "redis")]
+mod leftovers;
 mod metrics;
 #[cfg(all(debug_assertions, feature = "mutants"))]
 mod mutant;
+#[cfg(feature = "redis")]
+mod patience;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(feature = "redlock")]
@@ -36,6 +40,8 @@ mod requests;
 #[cfg(any(feature = "redis", feature = "etcd"))]
 mod task;
 mod wait;
+#[cfg(feature = "redis")]
+mod wakes;
 mod watchdog;
 
 #[cfg(feature = "etcd")]

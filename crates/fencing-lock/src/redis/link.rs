@@ -1,10 +1,11 @@
 use super::bounded::{self, RedisConnection};
+use super::ears::Ears;
 use super::lua;
-use super::patience::Patience;
 use super::reply::{Numbers, Reply};
-use super::undo::Leftovers;
-use super::wakes::{Ears, Wakes};
 use super::{Lua, RedisSettings};
+use crate::leftovers::Leftovers;
+use crate::patience::Patience;
+use crate::wakes::Wakes;
 use crate::{Env, LockProblem, without_password};
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
@@ -27,7 +28,7 @@ pub(crate) struct RedisLink {
     env: Env,
     node: String,
     requests: Counter,
-    pub(super) leftovers: Leftovers,
+    pub(super) leftovers: Leftovers<Open>,
     /// Held only briefly, because each request passes here.
     current: Mutex<Option<Arc<Open>>>,
     /// Held by the task that connects.

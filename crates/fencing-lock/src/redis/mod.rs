@@ -1,12 +1,12 @@
 pub mod bounded;
 mod cohort;
+mod ears;
 mod frames;
 mod keys;
 mod link;
 mod lua;
 mod notify;
 mod options;
-mod patience;
 mod plain;
 mod queue;
 mod reply;
@@ -17,7 +17,6 @@ mod token_first;
 mod undo;
 #[cfg(feature = "unsafe-modes")]
 mod unsafe_release;
-mod wakes;
 
 pub use cohort::CohortSettings;
 #[cfg(any(feature = "redlock", feature = "servers"))]

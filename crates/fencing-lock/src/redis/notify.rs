@@ -3,7 +3,7 @@ use super::link::RedisLink;
 use super::lock_error;
 use super::plain::Plain;
 use super::subscriptions::Subscriptions;
-use super::wakes::Wake;
+use crate::wakes::Wake;
 use crate::{Ask, Attempt, Grant, LastWord, LockError, LockProblem, WaitLine};
 use async_trait::async_trait;
 use std::sync::Arc;

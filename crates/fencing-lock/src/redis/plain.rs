@@ -3,8 +3,9 @@ use super::link::RedisLink;
 use super::reply::Reply;
 #[cfg(all(debug_assertions, feature = "mutants"))]
 use super::token_first::TokenFirst;
-use super::undo::{Heir, Release, Request};
+use super::undo::{Heir, Release};
 use super::{Lua, RedisSettings, granted_until, ttl_ms};
+use crate::leftovers::Request;
 use crate::{Ask, Attempt, LockProblem};
 use crate::{FenceFloor, FencingToken};
 use std::sync::Arc;

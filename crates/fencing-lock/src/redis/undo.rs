@@ -5,10 +5,9 @@ use super::lua;
 use super::reply::Reply;
 use crate::LockProblem;
 use crate::follow_through::FollowThrough;
-use parking_lot::Mutex;
+use crate::leftovers::{Leftover, Request};
 use prometheus_client::metrics::counter::Counter;
 use redis::{RedisError, Value};
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,36 +15,6 @@ use tokio::time::timeout;
 
 /// After this time, a waiter has found out in another way that it inherited a lock.
 const PASSED_ON_WITHIN: Duration = Duration::from_secs(10);
-
-/// Everything about owners whose last request was not answered, or left something at the
-/// server: there is something to undo, and this is the connection that it was sent on. An
-/// entry goes with the undo, or with an answer to the owner's release.
-#[derive(Default)]
-pub(super) struct Leftovers {
-    by_owner: Mutex<BTreeMap<String, Leftover>>,
-}
-
-#[derive(Clone)]
-struct Leftover {
-    asked_on: Arc<Open>,
-    request: Request,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Request {
-    /// It can grant a lock, or stand in a line.
-    Try,
-    Release,
-}
-
-/// A request of an owner that is under way, or that left something at the server. Unless
-/// it is settled, it is a leftover when it is dropped.
-pub(super) struct Asked<'a> {
-    leftovers: &'a Leftovers,
-    owner: &'a str,
-    /// Absent if nothing of it is left.
-    leftover: Option<Leftover>,
-}
 
 /// A release, as a script that changes nothing if the owner holds nothing. So it can be
 /// sent more than once.
@@ -69,54 +38,6 @@ pub(crate) enum Heir {
     MayBeHere,
 }
 
-impl Leftovers {
-    pub(super) fn asked<'a>(
-        &'a self,
-        owner: &'a str,
-        asked_on: &Arc<Open>,
-        request: Request,
-    ) -> Asked<'a> {
-        let asked_on = asked_on.clone();
-        Asked {
-            leftovers: self,
-            owner,
-            leftover: Some(Leftover { asked_on, request }),
-        }
-    }
-
-    fn of(&self, owner: &str) -> Option<Leftover> {
-        self.by_owner.lock().get(owner).cloned()
-    }
-
-    fn forget(&self, owner: &str) {
-        self.by_owner.lock().remove(owner);
-    }
-}
-
-impl Asked<'_> {
-    /// Notes that the same is asked again on another connection.
-    pub(super) fn moves_to(&mut self, open: &Arc<Open>) {
-        if let Some(leftover) = &mut self.leftover {
-            leftover.asked_on = open.clone();
-        }
-    }
-
-    /// Notes that the answer came, and that nothing has to be undone.
-    pub(super) fn settle(mut self) {
-        self.leftover = None;
-    }
-}
-
-impl Drop for Asked<'_> {
-    fn drop(&mut self) {
-        if let Some(leftover) = self.leftover.take() {
-            let mut by_owner = self.leftovers.by_owner.lock();
-            // What a try may leave still counts when its release is not answered either.
-            by_owner.entry(self.owner.to_owned()).or_insert(leftover);
-        }
-    }
-}
-
 impl RedisLink {
     /// Runs a script that can grant the lock to this owner, and leaves nothing if it
     /// answers anything else.
@@ -138,7 +59,7 @@ impl RedisLink {
     /// Returns whether a request of the owner left something that has to be undone.
     #[cfg(feature = "redlock")]
     pub(crate) fn has_left(&self, owner: &str) -> bool {
-        self.leftovers.by_owner.lock().contains_key(owner)
+        self.leftovers.of(owner).is_some()
     }
 
     /// Releases what the owner holds.
@@ -205,7 +126,11 @@ impl RedisLink {
     /// reads it. If no answer comes, the release is sent on another connection too, and
     /// may come before the request. So it leaves a mark that makes the request refuse
     /// itself.
-    async fn undo(&self, leftover: Leftover, release: &Release) -> Result<Reply, LockProblem> {
+    async fn undo(
+        &self,
+        leftover: Leftover<Open>,
+        release: &Release,
+    ) -> Result<Reply, LockProblem> {
         let Leftover { asked_on, request } = leftover;
         let (script, keys) = (&release.script, &release.keys);
         // Whoever inherits the lock is told by a message: this future may be dropped.

@@ -1,14 +1,12 @@
 use parking_lot::Mutex;
-use redis::aio::{AsyncPushSender, SendError};
-use redis::{PushInfo, PushKind, Value};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::oneshot;
 
 /// The waiters of this process for words from the server, on one connection.
 ///
-/// A word is a hand-off (its name is the owner that it is for, the rest is the token) or
-/// the news that a key was freed (its name is the channel).
+/// A word has a name. What names and words mean is up to the backend: a hand-off to an
+/// owner, or the news that a key was freed.
 #[derive(Default)]
 pub(super) struct Wakes {
     state: Mutex<State>,
@@ -139,38 +137,6 @@ impl Drop for Wake {
     }
 }
 
-/// The receiver of everything that the server sends unasked on a connection. The
-/// connection drops it when it ends, in any way.
-pub(super) struct Ears {
-    pub(super) wakes: Arc<Wakes>,
-    /// Hand-offs come in on this channel, as `owner token`.
-    pub(super) hand_offs: String,
-}
-
-impl AsyncPushSender for Ears {
-    fn send(&self, info: PushInfo) -> Result<(), SendError> {
-        if let (PushKind::Message, [Value::BulkString(channel), Value::BulkString(word)]) =
-            (&info.kind, info.data.as_slice())
-        {
-            let (channel, word) = (
-                String::from_utf8_lossy(channel),
-                String::from_utf8_lossy(word),
-            );
-            match word.split_once(' ').filter(|_| channel == self.hand_offs) {
-                Some((owner, token)) => self.wakes.told(owner, token),
-                None => self.wakes.told(&channel, &word),
-            }
-        }
-        Ok(())
-    }
-}
-
-impl Drop for Ears {
-    fn drop(&mut self) {
-        self.wakes.end();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -206,10 +172,7 @@ mod tests {
     async fn the_end_of_the_connection_reaches_everybody() {
         let wakes = Arc::new(Wakes::default());
         let mut a = wakes.expect("a").unwrap();
-        drop(Ears {
-            wakes: wakes.clone(),
-            hand_offs: "h".to_owned(),
-        });
+        wakes.end();
         assert!(a.word().await.is_err());
         assert!(wakes.expect("a").is_err());
     }
