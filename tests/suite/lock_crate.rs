@@ -18,7 +18,12 @@ const NOT_FOR_STRANGERS: [&str; 7] = [
 
 #[test]
 fn one_backend_brings_nothing_of_the_harness_along() {
-    for (features, has_etcd) in [("redis", false), ("redlock", false), ("etcd", true)] {
+    for (features, has_etcd) in [
+        ("redis", false),
+        ("redlock", false),
+        ("etcd", true),
+        ("postgres", false),
+    ] {
         let mut tree = cargo(&project());
         tree.args([
             "tree",

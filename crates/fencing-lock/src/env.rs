@@ -5,7 +5,7 @@
 //! in a world: that to an etcd, and that to a Redis which is not reached by plain TCP.
 //! Waits use tokio's clock, which a test can pause.
 
-#[cfg(any(feature = "redis", feature = "etcd"))]
+#[cfg(any(feature = "redis", feature = "etcd", feature = "postgres"))]
 use super::task::Task;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
@@ -14,9 +14,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::io::{AsyncRead, AsyncWrite};
-#[cfg(feature = "redis")]
+#[cfg(any(feature = "redis", feature = "postgres"))]
 use tokio::net::TcpStream;
-#[cfg(feature = "redis")]
+#[cfg(any(feature = "redis", feature = "postgres"))]
 use tokio_util::either::Either;
 use uuid::Uuid;
 
@@ -110,7 +110,7 @@ impl Env {
     }
 
     /// Starts a task that ends when the result is dropped.
-    #[cfg(any(feature = "redis", feature = "etcd"))]
+    #[cfg(any(feature = "redis", feature = "etcd", feature = "postgres"))]
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Task {
         match &self.world {
             None => Task::of_tokio(tokio::spawn(task)),
@@ -122,7 +122,7 @@ impl Env {
         }
     }
 
-    #[cfg(feature = "redis")]
+    #[cfg(any(feature = "redis", feature = "postgres"))]
     pub(crate) async fn dial(&self, host: &str, port: u16) -> io::Result<Dialed> {
         Ok(match &self.world {
             None => {
@@ -142,5 +142,5 @@ impl Env {
 }
 
 /// A connection that was dialed. A real one is not boxed.
-#[cfg(feature = "redis")]
+#[cfg(any(feature = "redis", feature = "postgres"))]
 pub(crate) type Dialed = Either<TcpStream, Box<dyn ByteStream>>;

@@ -24,28 +24,32 @@ mod held;
 mod in_flight;
 mod last_word;
 mod lease;
-#[cfg(feature = "redis")]
+#[cfg(any(feature = "postgres", feature = "redis"))]
 mod leftovers;
 mod metrics;
 #[cfg(all(debug_assertions, feature = "mutants"))]
 mod mutant;
-#[cfg(feature = "redis")]
+#[cfg(any(feature = "postgres", feature = "redis"))]
 mod patience;
+#[cfg(feature = "postgres")]
+mod postgres;
 #[cfg(feature = "redis")]
 mod redis;
 #[cfg(feature = "redlock")]
 mod redlock;
 mod reentrant;
 mod requests;
-#[cfg(any(feature = "redis", feature = "etcd"))]
+#[cfg(any(feature = "redis", feature = "etcd", feature = "postgres"))]
 mod task;
 mod wait;
-#[cfg(feature = "redis")]
+#[cfg(any(feature = "postgres", feature = "redis"))]
 mod wakes;
 mod watchdog;
 
 #[cfg(feature = "etcd")]
 pub use self::etcd::{EtcdBackend, EtcdLockApiBackend, EtcdSettings};
+#[cfg(feature = "postgres")]
+pub use self::postgres::{PostgresAdvisoryBackend, PostgresLeaseBackend, PostgresSettings};
 #[cfg(feature = "redis")]
 pub use self::redis::{CohortSettings, FenceFloor, RedisBackend, RedisSettings, WaitPolicy};
 pub use address::without_password;
@@ -77,6 +81,11 @@ pub mod servers {
     pub use super::etcd::{
         Failure as EtcdFailure, Wire as EtcdWire, check_address as check_etcd_address,
         line_prefix as etcd_line_prefix, lock_of as lock_of_etcd_place, wire as etcd_wire,
+    };
+    #[cfg(feature = "postgres")]
+    pub use super::postgres::{
+        CREATE_LEASES as CREATE_POSTGRES_LEASES, PostgresConnection, connect as connect_postgres,
+        problem_of as postgres_problem,
     };
     #[cfg(feature = "redis")]
     pub use super::redis::{

@@ -1,0 +1,1 @@
+CREATE SEQUENCE IF NOT EXISTS fencing_lock_tokens
