@@ -2,6 +2,7 @@
 //! this program to a helper beside the process.
 
 use super::{ClockName, ClockState, Offset, Rate, SkewError, of_a_process};
+use std::fs;
 use vdso_clock::{drift, set, show, undo};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +35,28 @@ impl Deed {
         }
     }
 
-    /// Returns the arguments of this program that do the same in a helper beside the process,
+    /// Does the operation to a process, and to every process that it has started and that has
+    /// started others itself. Returns how the clocks of the first differ afterwards.
+    ///
+    /// The first comes first: what it starts from then on begins with its clocks.
+    pub fn do_to_family(&self, pid: i32) -> Result<ClockState, SkewError> {
+        let state = self.do_to(pid)?;
+        if *self == Deed::Show {
+            return Ok(state);
+        }
+        let mut family = children(pid);
+        while let Some(child) = family.pop() {
+            match self.do_to(child) {
+                // It has ended meanwhile.
+                Err(SkewError::NoSuchProcess { .. } | SkewError::NoVdso { .. }) => {}
+                done => drop(done?),
+            }
+            family.extend(children(child));
+        }
+        Ok(state)
+    }
+
+    /// Returns the arguments of this program that do the same to a whole family in a helper beside the process,
     /// which is process 1 there.
     pub fn beside(&self) -> Vec<String> {
         fn flags<T: std::fmt::Display>(all: &[(ClockName, T)]) -> Vec<String> {
@@ -47,7 +69,7 @@ impl Deed {
             Deed::Set(all) => ("set", flags(all)),
             Deed::Drift(all) => ("drift", flags(all)),
         };
-        let arguments = ["clock", verb, "1", "--format", "json"].map(str::to_owned);
+        let arguments = ["clock", verb, "1", "--children", "--format", "json"].map(str::to_owned);
         [arguments.to_vec(), clocks].concat()
     }
 
@@ -56,6 +78,19 @@ impl Deed {
         serde_json::from_str(printed)
             .map_err(|error| format!("{printed:?} is no state of clocks: {error}"))
     }
+}
+
+/// Returns the processes that the threads of a process have started; none if it has ended.
+fn children(pid: i32) -> Vec<i32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task"));
+    let threads = threads.into_iter().flatten().flatten();
+    let lists =
+        threads.filter_map(|thread| fs::read_to_string(thread.path().join("children")).ok());
+    let parse = |list: String| -> Vec<i32> {
+        let pids = list.split_whitespace();
+        pids.filter_map(|pid| pid.parse().ok()).collect()
+    };
+    lists.flat_map(parse).collect()
 }
 
 #[cfg(test)]
@@ -67,12 +102,12 @@ mod tests {
         let clocks = vec![(ClockName::Realtime, Offset(-1_500_000_000))];
         assert_eq!(
             Deed::Set(clocks).beside().join(" "),
-            "clock set 1 --format json --realtime=-1500ms"
+            "clock set 1 --children --format json --realtime=-1500ms"
         );
         let clocks = vec![(ClockName::Monotonic, Rate(200))];
         assert_eq!(
             Deed::Drift(clocks).beside().join(" "),
-            "clock drift 1 --format json --monotonic=+200ppm"
+            "clock drift 1 --children --format json --monotonic=+200ppm"
         );
     }
 

@@ -1,4 +1,4 @@
-//! Reads and changes the clocks of a node's process: directly where this process can reach it
+//! Reads and changes the clocks of a node's processes: directly where this process can reach it
 //! and is allowed to, else from a helper container in the node's pid namespace.
 
 use super::*;
@@ -31,7 +31,7 @@ fn failed(error: impl ToString) -> UnprovenReason {
 
 fn from_here(pid: i32, deed: &Deed) -> Result<ClockState, SkewError> {
     clock::can_skew(pid)?;
-    deed.do_to(pid)
+    deed.do_to_family(pid)
 }
 
 async fn from_beside(cluster: &dyn Cluster, node: &Name, deed: &Deed) -> Proof<ClockState> {

@@ -30,6 +30,9 @@ struct Target {
     /// A process id, or the name or id of a container
     #[arg(value_name = "TARGET")]
     target: String,
+    /// Do the same to every process that it has started
+    #[arg(long)]
+    children: bool,
     #[command(flatten)]
     printed: OutputFormat,
     /// Go through a helper container, even where the host would do
@@ -114,7 +117,10 @@ fn named<T>(realtime: Option<T>, monotonic: Option<T>) -> Vec<(ClockName, T)> {
 impl Order {
     fn do_to(&self, pid: i32) -> Result<Exit, Failure> {
         let before = vdso_clock::show(pid)?;
-        let after = self.deed.do_to(pid)?;
+        let after = match self.target.children {
+            true => self.deed.do_to_family(pid)?,
+            false => self.deed.do_to(pid)?,
+        };
         let what = told::process(pid);
         self.tell(&what, before, after)
     }
