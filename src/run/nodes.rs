@@ -16,6 +16,8 @@ pub struct CaseNodes {
     pub resource: Endpoint,
     /// The servers that its workers ask, with their kind.
     pub lock_servers: Vec<(LockServers, Endpoint)>,
+    /// The same, with the server itself in place of a pooler that stands before it.
+    servers_behind: Vec<(LockServers, Endpoint)>,
     /// The replicas of lock servers, each with its primary.
     pub replicas: BTreeMap<Name, Name>,
     /// The keys of the locks at each kind of server, as in [`ObserverTarget`].
@@ -55,6 +57,8 @@ impl CaseNodes {
             servers.map(move |server| (backend.servers(), server.clone()))
         });
         let lock_servers = once_each(lock_servers);
+        let servers_behind = lock_servers.iter();
+        let servers_behind = servers_behind.map(|(kind, server)| (*kind, topology.behind(server)));
         let lock_keys = setup.workers.iter();
         let lock_keys = once_each(
             lock_keys.map(|worker| (worker.lock.backend.servers(), worker.lock_key.clone())),
@@ -72,6 +76,7 @@ impl CaseNodes {
             services: services.collect(),
             workers: workers.collect(),
             resource: topology.resource.clone(),
+            servers_behind: servers_behind.collect(),
             lock_servers,
             lock_keys,
         }
@@ -113,11 +118,11 @@ impl CaseNodes {
         )
     }
 
-    /// Returns the servers whose locks are watched: those that workers ask, and those that may take
+    /// Returns the servers whose locks are watched: those that grant them, and those that may take
     /// their place.
     pub fn observed(&self) -> Vec<(LockServers, Endpoint)> {
         let replicas = self.replicas.iter().filter_map(|(replica, primary)| {
-            let mut servers = self.lock_servers.iter();
+            let mut servers = self.servers_behind.iter();
             let (kind, primary) = servers.find(|(_, server)| server.node == *primary)?;
             let replica = Endpoint {
                 node: replica.clone(),
@@ -125,7 +130,8 @@ impl CaseNodes {
             };
             Some((*kind, replica))
         });
-        self.lock_servers.iter().cloned().chain(replicas).collect()
+        let servers = self.servers_behind.iter().cloned();
+        servers.chain(replicas).collect()
     }
 
     /// Returns what observers watch: each kind of keys at each server.

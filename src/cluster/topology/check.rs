@@ -71,9 +71,29 @@ fn resolved(drafts: Drafts, report: &mut Report) -> BTreeMap<Name, Service> {
     let started = drafts.by_name.iter();
     let started = started.filter(|(_, draft)| !draft.service.template);
     let started: Vec<Name> = started.map(|(name, _)| name.clone()).collect();
+    let published = |endpoint: &Endpoint, drafts: &BTreeMap<Name, Draft>| {
+        let draft = drafts.get(&endpoint.node);
+        let ports = draft.map_or(&[][..], |draft| &draft.service.ports);
+        ports.iter().any(|port| port.container == endpoint.port)
+    };
+    let mut pooled: BTreeMap<Name, Endpoint> = BTreeMap::new();
+    for (name, draft) in &drafts.by_name {
+        let Some(text) = &draft.pools else { continue };
+        match endpoint(&text.value).filter(|it| published(it, &drafts.by_name)) {
+            Some(server) if server.node != *name => drop(pooled.insert(name.clone(), server)),
+            _ => report.add(
+                text.place,
+                format!(
+                    "`{}`: write SERVICE:PORT of another service here that publishes this port",
+                    text.value
+                ),
+            ),
+        }
+    }
     let mut services = BTreeMap::new();
     for (name, draft) in drafts.by_name {
         let mut service = draft.service;
+        service.pools = pooled.remove(&name);
         let others = Others {
             of: &name,
             started: &started,

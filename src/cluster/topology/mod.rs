@@ -73,6 +73,9 @@ pub struct Service {
     /// From the label `fencepost.replica_of`: the service whose data it copies, and whose place it
     /// can take.
     pub replica_of: Option<Name>,
+    /// From the label `fencepost.pools`: the lock server whose sessions it shares out, and that is
+    /// watched in its place.
+    pub pools: Option<Endpoint>,
     /// From `depends_on`: the services that are started first.
     pub after: Vec<At<String>>,
     /// From `user`, `read_only` and `volumes`.
@@ -195,6 +198,13 @@ impl Topology {
             .chain(resource)
             .cloned()
             .collect()
+    }
+
+    /// Returns the lock server itself, if this is one that only stands before it.
+    pub fn behind(&self, server: &Endpoint) -> Endpoint {
+        let service = self.services.get(&server.node);
+        let pooled = service.and_then(|service| service.pools.as_ref());
+        pooled.unwrap_or(server).clone()
     }
 
     pub fn replicas(&self) -> BTreeMap<Name, Name> {

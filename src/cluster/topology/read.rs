@@ -12,6 +12,7 @@ const READY: &str = "fencepost.ready";
 const STARTED: &str = "fencepost.started";
 const LINKS: &str = "fencepost.links";
 const REPLICA_OF: &str = "fencepost.replica_of";
+const POOLS: &str = "fencepost.pools";
 
 pub struct Drafts {
     pub place: Place,
@@ -24,6 +25,7 @@ pub struct Draft {
     pub environment: BTreeMap<String, At<String>>,
     pub links: Option<At<String>>,
     pub replica_of: Option<At<String>>,
+    pub pools: Option<At<String>>,
 }
 
 pub fn services(root: &Node, folder: &Path, report: &mut Report) -> Option<Drafts> {
@@ -94,6 +96,7 @@ fn service(name: &At<String>, node: &Node, folder: &Path, report: &mut Report) -
         started: labels.remove(STARTED).map(|label| label.value),
         links: Vec::new(),
         replica_of: None,
+        pools: None,
         after: after.unwrap_or_default(),
         rights,
         template,
@@ -103,6 +106,7 @@ fn service(name: &At<String>, node: &Node, folder: &Path, report: &mut Report) -
         environment,
         links: labels.remove(LINKS),
         replica_of: labels.remove(REPLICA_OF),
+        pools: labels.remove(POOLS),
     })
 }
 
@@ -161,7 +165,7 @@ fn names(node: &Node, report: &mut Report) -> Option<Vec<At<String>>> {
 /// Reads labels. Labels of other programs pass; an unknown label of ours is a typo.
 fn labels(node: &Node, report: &mut Report) -> Option<BTreeMap<String, At<String>>> {
     let all = text_map(node, report)?;
-    let known = [READY, STARTED, LINKS, REPLICA_OF];
+    let known = [READY, STARTED, LINKS, REPLICA_OF, POOLS];
     for (key, _) in node.map("labels", report)? {
         let name = key.value.as_str();
         if name.starts_with("fencepost.") && !known.contains(&name) {

@@ -133,6 +133,10 @@ fn services_say_whom_they_connect_to_and_whose_copy_they_are() {
     assert_eq!(links, [(&Name::from("redis"), &[to("store", 81)][..])]);
     let replica_of = topology.services["redis"].replica_of.as_deref();
     assert_eq!(replica_of, Some("store"));
+    assert_eq!(topology.behind(&to("redis", 6379)), to("redis", 6379));
+    let text = with_label("fencepost.pools: 'store:80'");
+    let pooled = Topology::parse(Path::new("t.yml"), &text).unwrap();
+    assert_eq!(pooled.behind(&to("redis", 6379)), to("store", 80));
     let expected = [to("redis", 6379), to("store", 80)];
     assert_eq!(topology.reached_by(&topology.workers[0]), expected);
 }
@@ -144,6 +148,8 @@ fn labels_that_lead_nowhere_are_refused_where_they_stand() {
         "fencepost.links: 'redis:80'" => "t.yml:5:32: `redis` names itself";
         "fencepost.links: 'worker:80'" => "t.yml:5:32: unknown service `worker`";
         "fencepost.links: store" => "t.yml:5:32: `store` is not a link; write SERVICE:PORT";
+        "fencepost.pools: 'store:81'" => "t.yml:5:32: `store:81`: write SERVICE:PORT of another service here";
+        "fencepost.pools: 'redis:6379'" => "t.yml:5:32: `redis:6379`: write SERVICE:PORT of another service here";
         "fencepost.replica_of: stor" => "t.yml:5:37: unknown service `stor`; did you mean `store`?";
         "fencepost.link: 'store:80'" => "t.yml:5:15: unknown label `fencepost.link`; did you mean `fencepost.links`?";
     } {
