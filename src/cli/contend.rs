@@ -17,7 +17,7 @@ const RESOURCE_DEADLINE: Duration = Duration::from_secs(5);
 pub struct Contend {
     #[command(flatten)]
     servers: ServerAddresses,
-    /// Locks to use, a case each [default: redis for one --redis, redlock for several, etcd for --etcd]
+    /// Locks to use, a case each [default: redis for one --redis, redlock for several, etcd for --etcd, postgres-lease for --postgres]
     #[arg(long, value_delimiter = ',', value_name = "BACKEND")]
     backend: Vec<String>,
     /// Ways to wait for a lock on one Redis, a case each: spin, notify, queue [default: spin]
@@ -119,10 +119,16 @@ impl Contend {
     }
 
     fn backends(&self, mistakes: &mut Vec<String>) -> Vec<Backend> {
-        let ServerAddresses { redis, etcd } = &self.servers;
-        if redis.is_empty() && etcd.is_empty() {
-            mistakes
-                .push("name the lock servers with --redis HOST:PORT or --etcd HOST:PORT".into());
+        let ServerAddresses {
+            redis,
+            etcd,
+            postgres,
+        } = &self.servers;
+        if self.servers.all().next().is_none() {
+            mistakes.push(
+                "name the lock servers with --redis HOST:PORT, --etcd HOST:PORT or --postgres HOST:PORT"
+                    .into(),
+            );
         }
         let (asked_by, backends) = if self.backend.is_empty() {
             let of_redis = match redis.len() {
@@ -131,7 +137,9 @@ impl Contend {
                 _ => Some(Backend::Redlock),
             };
             let of_etcd = (!etcd.is_empty()).then_some(Backend::Etcd);
-            let backends: Vec<Backend> = of_redis.into_iter().chain(of_etcd).collect();
+            let of_postgres = (!postgres.is_empty()).then_some(Backend::PostgresLease);
+            let backends = [of_redis, of_etcd, of_postgres].into_iter();
+            let backends: Vec<Backend> = backends.flatten().collect();
             ("--redis", backends)
         } else {
             let backends = words::<Backend>("--backend", &self.backend, mistakes);

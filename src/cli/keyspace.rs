@@ -44,7 +44,14 @@ pub struct Keyspace {
 impl Keyspace {
     pub async fn execute(self, home: Option<&Path>) -> Result<Exit, Failure> {
         let mut mistakes = load::mistakes_in_addresses(&self.servers);
-        let ServerAddresses { redis, etcd } = &self.servers;
+        let ServerAddresses {
+            redis,
+            etcd,
+            postgres,
+        } = &self.servers;
+        if !postgres.is_empty() {
+            mistakes.push("--postgres: only a Redis or an etcd can be measured".to_owned());
+        }
         let backend = match (redis.len(), etcd.is_empty()) {
             (0, false) => Backend::Etcd,
             (1, true) => Backend::Redis,

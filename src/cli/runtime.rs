@@ -64,7 +64,7 @@ mod tests {
     use crate::scenario::Settings;
     use tokio_util::sync::CancellationToken;
 
-    /// The cases of the library that need a container.
+    /// The cases of the library that need a container, beside all on a Postgres.
     const NOT_LOCALLY: [&str; 9] = [
         // Their faults cut links between members.
         "etcd-minority-holder unfenced",
@@ -117,9 +117,15 @@ mod tests {
             let scenario = home.library().load(&name, &Settings::default(), &around);
             let scenario = scenario.unwrap();
             for case in &scenario.cases {
-                if let Some(reason) = lab.lacking(case) {
+                let reason = lab.lacking(case);
+                if let Some(reason) = &reason {
                     assert!(reason.ends_with("use --runtime docker"), "{reason}");
-                    lacking.push(format!("{name} {}", case.name));
+                }
+                let words = format!("{name} {}", case.name);
+                if case.setup.topology.starts_with("postgres") {
+                    assert!(reason.is_some(), "{words}");
+                } else if reason.is_some() {
+                    lacking.push(words);
                 }
             }
         }

@@ -23,7 +23,7 @@ pub struct Field {
     pub worker_clocks: Box<dyn WorkerClocks>,
     /// None if no node is led through a proxy, as in a load.
     links: Option<Links>,
-    /// The Redis servers that were given a key to remember.
+    /// The servers that were given something to remember.
     pub(super) remembering: Mutex<BTreeSet<Name>>,
     pub(super) witnesses: Witnesses,
     pub(super) packet_filters: PacketFilters,
@@ -125,7 +125,9 @@ impl Field {
             let asked = async {
                 match self.server(node).await? {
                     Some((Readback::Etcd, address)) => etcd::leads(address).await.map(Some),
-                    Some((Readback::Redis | Readback::Http, _)) | None => Ok(None),
+                    Some((Readback::Redis | Readback::Postgres | Readback::Http, _)) | None => {
+                        Ok(None)
+                    }
                 }
             };
             match asked.await {

@@ -7,6 +7,7 @@ mod key_template;
 mod mutant;
 mod observe;
 mod options;
+mod postgres;
 mod recorded;
 mod redis;
 mod redlock;
@@ -44,6 +45,13 @@ pub enum Backend {
     Etcd,
     /// The lock that the etcd server itself offers.
     EtcdLockApi,
+    /// A row of a table in one Postgres.
+    PostgresLease,
+    /// An advisory lock of one Postgres, held by a session.
+    PostgresAdvisory,
+    /// The same, without a check that no other client shares the session. Behind a pooler, two
+    /// clients hold the lock even without any fault.
+    PostgresAdvisoryUnchecked,
 }
 
 impl Backend {
@@ -57,6 +65,9 @@ impl Backend {
             Backend::RedlockUnsafeTokens => &redlock::UNSAFE_TOKENS,
             Backend::Etcd => &etcd::ETCD,
             Backend::EtcdLockApi => &etcd::LOCK_API,
+            Backend::PostgresLease => &postgres::LEASE,
+            Backend::PostgresAdvisory => &postgres::ADVISORY,
+            Backend::PostgresAdvisoryUnchecked => &postgres::ADVISORY_UNCHECKED,
         }
     }
 
@@ -166,6 +177,8 @@ pub enum Readback {
     Redis,
     /// Its leases, its leader, the date of its answers.
     Etcd,
+    /// Its clock, what it remembers.
+    Postgres,
     /// The date of its answers.
     Http,
 }

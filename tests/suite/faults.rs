@@ -4,5 +4,6 @@
 
 mod etcd;
 mod playground;
+mod postgres;
 mod redis;
 mod replica;

@@ -8,7 +8,8 @@ use crate::support::*;
 
 #[test]
 fn servers_have_to_be_named() {
-    let name_them = "name the lock servers with --redis HOST:PORT or --etcd HOST:PORT";
+    let name_them =
+        "name the lock servers with --redis HOST:PORT, --etcd HOST:PORT or --postgres HOST:PORT";
     offline(&["contend"])
         .expect_code(64)
         .expect_said(&[name_them]);

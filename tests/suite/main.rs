@@ -40,6 +40,7 @@ mod overview;
 mod page;
 mod pause_gt_ttl;
 mod playground;
+mod postgres_lock;
 mod proxies;
 mod recorded;
 mod redis_lock;

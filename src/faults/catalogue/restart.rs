@@ -1,4 +1,4 @@
-use super::super::readback::redis;
+use super::super::readback::{postgres, redis};
 use super::*;
 
 pub const RESTART: Form = Form {
@@ -31,7 +31,7 @@ fn stays_dead(node: &Candidate<'_>) -> Option<String> {
 }
 
 /// A server killed by SIGKILL and started again. Proven by a new start time and by what the
-/// server remembers: a Redis is given a key to remember beforehand.
+/// server remembers: a Redis or a Postgres is given something to remember beforehand.
 struct Restarted {
     node: Name,
     keeps_data: bool,
@@ -103,23 +103,29 @@ impl Injection for Restarted {
     }
 }
 
-/// Gives a Redis a key that it remembers unless it loses its data. Servers of other kinds, and
-/// replicas, are not asked to remember anything.
+/// Gives a Redis or a Postgres something that it remembers unless it loses its data. Servers of
+/// other kinds, and replicas, are not asked to remember anything.
 async fn give_memory(field: &Field, node: &Name) -> Proof {
-    if let Some((Readback::Redis, address)) = field.server(node).await?
-        && redis::is_primary(address).await?
-    {
-        redis::remember(address).await?;
-        field.remembering.lock().insert(node.clone());
+    match field.server(node).await? {
+        Some((Readback::Redis, address)) => {
+            if !redis::is_primary(address).await? {
+                return Ok(());
+            }
+            redis::remember(address).await?;
+        }
+        Some((Readback::Postgres, address)) => postgres::remember(address).await?,
+        Some((Readback::Etcd | Readback::Http, _)) | None => return Ok(()),
     }
+    field.remembering.lock().insert(node.clone());
     Ok(())
 }
 
 async fn is_remembered(field: &Field, node: &Name) -> Proof<Option<bool>> {
     let was_given = field.remembering.lock().contains(node);
-    match (was_given, field.server(node).await?) {
-        (true, Some((_, address))) => redis::remembers(address).await.map(Some),
-        _ => Ok(None),
+    match field.server(node).await?.filter(|_| was_given) {
+        Some((Readback::Redis, address)) => redis::remembers(address).await.map(Some),
+        Some((Readback::Postgres, address)) => postgres::remembers(address).await.map(Some),
+        Some((Readback::Etcd | Readback::Http, _)) | None => Ok(None),
     }
 }
 

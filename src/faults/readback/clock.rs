@@ -2,7 +2,7 @@
 
 use super::super::Proof;
 use super::super::field::Field;
-use super::{etcd, http_date, redis};
+use super::{etcd, http_date, postgres, redis};
 use crate::clock::raw_monotonic_ns;
 use crate::model::{ClockName, Name, UnprovenReason};
 use crate::services::Readback;
@@ -13,6 +13,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub enum Dial {
     /// The command TIME.
     Redis(SocketAddr),
+    /// `clock_timestamp()`, in a session of its own.
+    Postgres(SocketAddr),
     /// The `Date` of an answer, which has whole seconds.
     Http(SocketAddr),
     /// The time that is left of a lease, in whole seconds, by the leader's clock.
@@ -51,6 +53,9 @@ impl Dial {
                 clock,
             }),
             (Some((Readback::Redis, address)), ClockName::Realtime) => Ok(Dial::Redis(address)),
+            (Some((Readback::Postgres, address)), ClockName::Realtime) => {
+                Ok(Dial::Postgres(address))
+            }
             (Some((_, address)), ClockName::Realtime) => Ok(Dial::Http(address)),
             (Some((Readback::Etcd, address)), ClockName::Monotonic) => {
                 if !etcd::leads(address).await? {
@@ -71,22 +76,16 @@ impl Dial {
     /// Returns the smallest difference that can be distinguished from none.
     pub fn resolution_ns(&self) -> i64 {
         match self {
-            Dial::Redis(_) | Dial::Worker { .. } => 20 * MS,
+            Dial::Redis(_) | Dial::Postgres(_) | Dial::Worker { .. } => 20 * MS,
             Dial::Http(_) | Dial::Lease { .. } => 5 * SECOND,
         }
     }
 
     pub async fn read(&self, field: &Field) -> Proof<Ahead> {
         match self {
-            Dial::Redis(address) => {
-                let mut best = time_of_redis(*address).await?;
-                for _ in 1..READINGS {
-                    let read = time_of_redis(*address).await?;
-                    if read.give_or_take_ns < best.give_or_take_ns {
-                        best = read;
-                    }
-                }
-                Ok(best)
+            Dial::Redis(address) => most_exact(|| redis::time(*address, host_realtime_ns)).await,
+            Dial::Postgres(address) => {
+                most_exact(|| postgres::time(*address, host_realtime_ns)).await
             }
             Dial::Http(address) => {
                 let before = host_realtime_ns();
@@ -136,9 +135,19 @@ impl Dial {
     }
 }
 
-async fn time_of_redis(address: SocketAddr) -> Proof<Ahead> {
-    let (before, theirs, after) = redis::time(address, host_realtime_ns).await?;
-    Ok(compared(theirs, before, after))
+/// Asks several times for a time of theirs between two of ours.
+async fn most_exact<F: Future<Output = Proof<(i64, i64, i64)>>>(
+    ask: impl Fn() -> F,
+) -> Proof<Ahead> {
+    let mut best: Option<Ahead> = None;
+    for _ in 0..READINGS {
+        let (before, theirs, after) = ask().await?;
+        let read = compared(theirs, before, after);
+        if best.is_none_or(|best| read.give_or_take_ns < best.give_or_take_ns) {
+            best = Some(read);
+        }
+    }
+    Ok(best.expect("it was read at least once"))
 }
 
 async fn report_of(field: &Field, worker: &Name, clock: ClockName) -> Proof<Ahead> {

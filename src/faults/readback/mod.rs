@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod etcd;
 mod http_date;
+pub mod postgres;
 pub mod redis;
 
 use crate::model::UnprovenReason;

@@ -36,11 +36,18 @@ pub struct ServerAddresses {
     /// The members of an etcd cluster
     #[arg(long, value_delimiter = ',', value_name = "HOST:PORT")]
     pub etcd: Vec<String>,
+    /// A Postgres, with the user and the database postgres and without a password
+    #[arg(long, value_delimiter = ',', value_name = "HOST:PORT")]
+    pub postgres: Vec<String>,
 }
 
 impl ServerAddresses {
-    fn by_program(&self) -> [(&'static str, &[String]); 2] {
-        [("redis", &self.redis), ("etcd", &self.etcd)]
+    fn by_program(&self) -> [(&'static str, &[String]); 3] {
+        [
+            ("redis", &self.redis),
+            ("etcd", &self.etcd),
+            ("postgres", &self.postgres),
+        ]
     }
 
     /// Returns every address with the program that runs there.

@@ -6,7 +6,8 @@ use crate::services::{Backend, KeyTemplate, LockOptions, ReleaseStyle};
 fields! {
     /// The lock of a scenario, or of a worker.
     pub struct DraftLock {
-        /// `redis`, `redlock`, `etcd`; `redlock-unsafe-tokens` and `etcd-lock-api` for
+        /// `redis`, `redlock`, `etcd`, `postgres-lease`, `postgres-advisory`;
+        /// `redlock-unsafe-tokens`, `etcd-lock-api` and `postgres-advisory-unchecked` for
         /// comparison. The topology has to have its servers
         backend: At<Backend> = choice("backend", Backend::ALL), required;
         /// how long a grant lives; with etcd whole seconds, at least 2

@@ -3,11 +3,14 @@
 mod etcd;
 mod etcd_rows;
 mod layout;
+mod postgres;
+mod postgres_rows;
 mod redis;
 mod redis_rows;
 
 pub use etcd::observe_etcd;
 pub use layout::Layout;
+pub use postgres::observe_postgres;
 pub use redis::observe_redis;
 
 use super::KeyTemplate;

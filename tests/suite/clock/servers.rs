@@ -1,7 +1,9 @@
 //! Real lock servers under a skewed clock.
 
 use super::kit::*;
-use crate::support::{connection_to, docker_shared, own_etcd, own_redis};
+use crate::support::{connection_to, docker_shared, own_etcd, own_postgres, own_redis};
+use fencepost::clock::{ClockName, Deed, Offset};
+use fencing_lock::servers::{PostgresConnection, connect_postgres};
 use redis::AsyncCommands;
 use redis::aio::MultiplexedConnection;
 use std::sync::Arc;
@@ -112,6 +114,36 @@ async fn redis_survives_a_hundred_patches_under_load() {
     assert_restored(pid);
     let mut redis = connection_to(&server.address).await;
     assert_near("TIME", ahead_ms(&mut redis).await, 0);
+}
+
+/// By how much the clock of a session is ahead of ours.
+async fn session_ahead_ms(session: &PostgresConnection) -> i64 {
+    let time = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint";
+    let row = session.query_typed_one(time, &[]).await.unwrap();
+    row.get::<_, i64>(0) - host_ms()
+}
+
+#[tokio::test]
+async fn every_session_of_a_postgres_has_the_clock_of_its_family() {
+    let _turn = docker_shared();
+    if !is_root() {
+        return;
+    }
+    let server = own_postgres();
+    let pid = pid_of(&server);
+    let session = || connect_postgres(&server.address, Duration::from_secs(5), |_| {});
+    let before = session().await.unwrap();
+    let ahead = Deed::Set(vec![(ClockName::Realtime, Offset(60 * SECOND_NS))]);
+    ahead.do_to_family(pid).unwrap();
+    let during = session().await.unwrap();
+    for session in [&before, &during] {
+        assert_near("a session", session_ahead_ms(session).await, 60_000);
+    }
+    Deed::Undo.do_to_family(pid).unwrap();
+    for session in [&before, &during, &session().await.unwrap()] {
+        assert_near("a session", session_ahead_ms(session).await, 0);
+    }
+    assert_restored(pid);
 }
 
 #[tokio::test]

@@ -161,6 +161,7 @@ fn servers(topology: &Topology) -> BTreeMap<Name, Server> {
         let answers = match name.split('-').next() {
             Some("redis") => Readback::Redis,
             Some("etcd") => Readback::Etcd,
+            Some("postgres") => Readback::Postgres,
             _ => Readback::Http,
         };
         servers.insert(name.clone(), Server { port, answers });

@@ -7,10 +7,12 @@
 
 mod etcd;
 mod port;
+mod postgres;
 mod redis;
 mod shared;
 
 pub use etcd::{etcd_servers, own_etcd, own_small_etcd};
+pub use postgres::{own_postgres, postgres_address};
 pub use redis::{own_durable_redis, own_redis, redis_address, redis_container, redlock_servers};
 pub use shared::heal_servers;
 
@@ -27,17 +29,22 @@ const READY_DEADLINE: Duration = Duration::from_secs(30);
 const ORDER_DEADLINE: Duration = Duration::from_secs(10);
 const END_DEADLINE: Duration = Duration::from_secs(20);
 
-/// The keeper is pid 1: when it ends, everything else in the container ends too. A server
-/// counts as frozen when all of its threads have been seen stopped.
+/// The keeper is pid 1: when it ends, everything else in the container ends too. A server is
+/// its process and the processes that it has started; it is stopped first, so that it starts no
+/// more of them. It counts as frozen when all of their threads have been seen stopped.
 const KEEPER: &str = r#"exec 2>&1
 "$@" & server=$!
-states() { cat /proc/$server/task/*/status | grep '^State:'; }
+family() { echo $server; grep -ls "^PPid:.$server\$" /proc/[0-9]*/status | cut -d/ -f3; }
+hold() { kill -STOP $server; while grep -qs '^State:.[^TXZ]' /proc/$server/status; do :; done; }
+runs() { grep -qs '^State:.[^XZ]' /proc/$1/status; }
+states() { for one in $(family); do cat /proc/$one/task/*/status; done | grep '^State:'; }
 while read -r order; do
     case $order in
-        stop) kill -KILL $server; wait $server ;;
+        stop) hold; all=$(family); kill -KILL $all; wait $server
+            for one in $all; do while runs $one; do :; done; done ;;
         start) "$@" & server=$! ;;
-        freeze) kill -STOP $server; while states | grep -qv 'T (stopped)'; do :; done ;;
-        thaw) kill -CONT $server ;;
+        freeze) hold; kill -STOP $(family); while states | grep -qv 'T (stopped)'; do :; done ;;
+        thaw) kill -CONT $(family) ;;
         end) exit ;;
     esac
     echo "keeper: $order done"

@@ -1,0 +1,94 @@
+//! One Postgres: leases that are rows of a table, and its advisory locks.
+
+use super::observe::observe_postgres;
+use super::{Defect, LockServers, Opened, Program, Readback, Service};
+use crate::model::{ServicePlan, joined};
+use fencing_lock::{
+    LockError, LockProblem, PostgresAdvisoryBackend, PostgresLeaseBackend, PostgresSettings,
+};
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+const PROGRAM: Program = Program {
+    name: "postgres",
+    own_keys: "fencing_locks/",
+    is_cluster: false,
+    has_places: false,
+    answers: Readback::Postgres,
+    hints,
+    observe: |watch, layout| Box::pin(observe_postgres(watch, layout)),
+};
+
+const ONE_POSTGRES: LockServers = LockServers {
+    program: &PROGRAM,
+    at_least: 1,
+    at_most: Some(1),
+    words: "one Postgres",
+    topology: "postgres",
+};
+
+pub(super) const LEASE: Service = Service {
+    group: "postgres-lease",
+    servers: ONE_POSTGRES,
+    has_choices: false,
+    keyspace: None,
+    in_order: |_| false,
+    plan: ServicePlan {
+        // A grant is on disk before it is answered.
+        keeps_grants: true,
+        ..ServicePlan::ONE_SERVER
+    },
+    ttl_conflict: |_| None,
+    open: |_, servers, _: Option<Defect>| -> Opened {
+        let server = only("postgres-lease", servers)?;
+        let settings = PostgresSettings::default();
+        Ok(Arc::new(PostgresLeaseBackend::new(server, settings)?))
+    },
+};
+
+pub(super) const ADVISORY: Service = Service {
+    group: "postgres-advisory",
+    plan: ServicePlan {
+        renews_silently: true,
+        // A session ends with its server, and its locks with it.
+        keeps_grants: false,
+        ..ServicePlan::ONE_SERVER
+    },
+    open: |_, servers, _: Option<Defect>| -> Opened {
+        let server = only("postgres-advisory", servers)?;
+        let settings = PostgresSettings::default();
+        Ok(Arc::new(PostgresAdvisoryBackend::new(server, settings)?))
+    },
+    ..LEASE
+};
+
+/// The same locks, by a client that does not check whether its session is its own.
+pub(super) const ADVISORY_UNCHECKED: Service = Service {
+    open: |_, servers, _: Option<Defect>| -> Opened {
+        let server = only("postgres-advisory-unchecked", servers)?;
+        let settings = PostgresSettings::default();
+        let backend = PostgresAdvisoryBackend::new_unchecked(server, settings)?;
+        Ok(Arc::new(backend))
+    },
+    ..ADVISORY
+};
+
+fn only<'a>(backend: &'static str, servers: &'a [String]) -> Result<&'a str, LockError> {
+    let [server] = servers else {
+        let problem = format!("one server is needed, and {} are named", servers.len());
+        let problem = LockProblem::BadServers(problem);
+        return Err(LockError::new(backend, servers.join(","), "", problem));
+    };
+    Ok(server)
+}
+
+fn hints(servers: &[SocketAddr]) -> Vec<String> {
+    let all = joined(servers, ",");
+    let first = servers.first();
+    let look = first.map(|server| {
+        let (host, port) = (server.ip(), server.port());
+        format!("psql -h {host} -p {port} -U postgres -c 'TABLE fencing_locks'")
+    });
+    let contend = format!("fencepost contend --postgres {all} --duration 5s");
+    look.into_iter().chain([contend]).collect()
+}
