@@ -10,6 +10,7 @@ mod hand_offs;
 pub mod kit;
 mod late;
 mod metrics;
+mod native;
 mod observer;
 mod queue;
 mod reconnecting;

@@ -57,7 +57,7 @@ async fn one_holds_at_a_time_and_the_pairs_of_token_and_seq_grow() {
         }
     }
     tasks.join_all().await;
-    let pairs = pairs.lock().unwrap();
+    let pairs = pairs.lock().unwrap().clone();
     assert_eq!(pairs.len(), 200);
     assert!(pairs.is_sorted_by(|a, b| a < b), "{pairs:?}");
     let tokens = pairs.chunk_by(|a, b| a.0 == b.0);

@@ -113,7 +113,7 @@ impl Nodes {
                     owner: order.owner.clone(),
                     keys: order.keys.clone(),
                     arguments: order.arguments.clone(),
-                    heir: Heir::IsTold,
+                    heir: Heir::None,
                 };
                 return node.release(release).await;
             }
