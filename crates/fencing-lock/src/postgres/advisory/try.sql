@@ -3,7 +3,12 @@
 -- Answers the token of a grant; 0 if somebody else holds the lock; -1 if this session serves
 -- another client as well, so that the server could not tell the two apart. The parts of CASE
 -- are evaluated one after the other, so the token is drawn when the lock is held.
+-- The message goes to nobody but the log: with it, the server has everything on disk up to
+-- here before it answers. A sequence by itself is logged once for 32 numbers, and who is
+-- given one of them may be answered before that: after a crash, the numbers come again.
 SELECT token, CASE
+    WHEN token > 0 THEN pg_logical_emit_message(true, 'fencing_lock', '')
+END, CASE
     WHEN token > 0 AND current_setting('fencing_lock.observed', true) = 'on'
     THEN pg_notify('fencing_lock_observed', json_build_object(
         'event', 'granted', 'key', $4, 'owner', $2, 'token', token)::text)

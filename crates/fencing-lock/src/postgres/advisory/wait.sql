@@ -12,7 +12,7 @@ granted AS MATERIALIZED (
     END AS token
     FROM held
 )
-SELECT token, CASE
+SELECT token, pg_logical_emit_message(true, 'fencing_lock', ''), CASE
     WHEN current_setting('fencing_lock.observed', true) = 'on'
     THEN pg_notify('fencing_lock_observed', json_build_object(
         'event', 'granted', 'key', $4, 'owner', $2, 'token', token)::text)
