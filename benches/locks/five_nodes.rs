@@ -31,7 +31,7 @@ pub async fn measure(arguments: &Arguments) -> Result<Targets, Trouble> {
     targets.expect(
         "uncontended, five nodes: beside the floor".to_owned(),
         ours.ratio_to(floor),
-        Bound::AtMost(1.15),
+        Bound::AtMost(1.05),
     );
     targets.expect(
         "uncontended, five nodes: beside rslock".to_owned(),

@@ -27,7 +27,7 @@ pub async fn measure(arguments: &Arguments) -> Result<Targets, Trouble> {
     let mut targets = Targets::default();
     for one in &candidates[ours] {
         let what = format!("uncontended, one Redis: {} beside the floor", one.name);
-        targets.expect(what, one.ratio_to(&candidates[0]), Bound::AtMost(1.15));
+        targets.expect(what, one.ratio_to(&candidates[0]), Bound::AtMost(1.05));
     }
     Ok(targets)
 }

@@ -129,23 +129,40 @@ async fn scripts_work_after_the_server_forgot_them() {
 #[tokio::test]
 async fn scripts_work_while_the_server_keeps_forgetting_them() {
     let _turn = docker_shared();
-    let (locks, _) = locks(LONG);
-    let key = unique_key();
     let mut redis = redis_connection().await;
-    let forgetting = async {
-        loop {
-            flush_scripts(&mut redis).await;
+    for kind in late::KINDS {
+        let (locks, key) = (late::locks(kind, &redis_address()), unique_key());
+        let forgetting = async {
+            loop {
+                flush_scripts(&mut redis).await;
+            }
+        };
+        let using = |_| async {
+            for _ in 0..20 {
+                let lease = locks.acquire(&key, soon()).await.unwrap();
+                assert_eq!(lease.release().await, ReleaseOutcome::Released);
+            }
+        };
+        tokio::select! {
+            () = forgetting => {}
+            _ = futures_util::future::join_all((0..5).map(using)) => {}
         }
-    };
-    let using = async {
-        for _ in 0..100 {
-            let lease = locks.acquire(&key, soon()).await.unwrap();
-            assert_eq!(lease.release().await, ReleaseOutcome::Released);
-        }
-    };
-    tokio::select! {
-        () = forgetting => {}
-        () = using => {}
+    }
+}
+
+#[tokio::test]
+async fn a_key_that_begins_with_a_brace_is_a_key_like_any_other() {
+    let _turn = docker_shared();
+    for kind in late::KINDS {
+        let key = format!("}}{}", unique_key());
+        let [locks, others] = [(); 2].map(|()| late::locks(kind, &redis_address()));
+        let lease = locks.acquire(&key, soon()).await.unwrap();
+        assert!(others.try_acquire(&key).await.unwrap().is_none());
+        lease.renew().await.unwrap();
+        let waiting = tokio::spawn(async move { others.acquire(&key, soon()).await });
+        assert_eq!(lease.release().await, ReleaseOutcome::Released);
+        let other = waiting.await.unwrap().unwrap();
+        assert_eq!(other.release().await, ReleaseOutcome::Released);
     }
 }
 

@@ -7,8 +7,9 @@ use fencepost::model::WaitPolicy;
 use fencepost::services::open;
 use fencepost::services::{Backend, LockOptions};
 use fencing_lock::ReleaseOutcome;
-use fencing_lock::{Lease, LockClient, LockMetrics, LockSettings};
-use std::sync::{Mutex, PoisonError};
+use fencing_lock::{CohortSettings, RedisBackend, RedisSettings};
+use fencing_lock::{Lease, LockBackend, LockClient, LockMetrics, LockSettings};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -18,6 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Ours {
     servers: Vec<String>,
     options: LockOptions,
+    cohort: Option<CohortSettings>,
     /// Where all clients are tasks of one process: what they share.
     shared: Option<Mutex<Option<LockClient>>>,
 }
@@ -35,7 +37,16 @@ impl Ours {
                 wait,
                 ..LockOptions::default()
             },
+            cohort: None,
             shared: None,
+        }
+    }
+
+    /// The tasks of a process pass the lock on among themselves.
+    pub fn with_cohort(self, cohort: CohortSettings) -> Ours {
+        Ours {
+            cohort: Some(cohort),
+            ..self.in_one_process()
         }
     }
 
@@ -53,7 +64,18 @@ impl Ours {
             ttl: TTL,
             seed: fastrand::u64(..),
         };
-        let backend = open(&self.options, &self.servers, None)?;
+        let backend: Arc<dyn LockBackend> = match self.cohort {
+            None => open(&self.options, &self.servers, None)?,
+            cohort => {
+                let wait = self.options.wait;
+                let settings = RedisSettings {
+                    wait,
+                    cohort,
+                    ..RedisSettings::default()
+                };
+                Arc::new(RedisBackend::new(&self.servers[0], settings)?)
+            }
+        };
         Ok(LockClient::new(backend, settings, LockMetrics::default())?)
     }
 }
@@ -66,9 +88,10 @@ impl Peer for Ours {
             Backend::Redis => format!("ours: {backend}, {wait}"),
             _ => format!("ours: {backend}"),
         };
-        match self.shared {
-            Some(_) => name + ", in one process",
-            None => name,
+        match (&self.shared, self.cohort) {
+            (_, Some(cohort)) => format!("{name}, cohort of {}", cohort.hand_offs_max),
+            (Some(_), None) => name + ", in one process",
+            (None, None) => name,
         }
     }
 
@@ -102,9 +125,10 @@ impl Lock for Client {
     async fn acquire(&mut self) -> Result<Option<u64>, Trouble> {
         let deadline = Instant::now() + PATIENCE;
         let lease = self.locks.acquire(&self.key, deadline).await?;
-        let token = lease.fence();
+        // Those of a cohort share a token, and have other numbers.
+        let token = (lease.fence().0 << 10) + (lease.seq() >> 20);
         self.held = Some(lease);
-        Ok(Some(token.0))
+        Ok(Some(token))
     }
 
     async fn release(&mut self) -> Result<(), Trouble> {

@@ -3,7 +3,7 @@
 use super::kit::*;
 use crate::support::{Wire, connection_to, docker_shared, own_redis, redis_address};
 use fencepost::model::WaitPolicy;
-use fencing_lock::{LockClient, LockError, LockProblem, RedisSettings};
+use fencing_lock::{LockClient, LockError, LockProblem, RedisSettings, ReleaseOutcome};
 use redis::AsyncCommands;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -86,6 +86,67 @@ async fn a_waiter_whose_word_was_lost_comes_back_to_its_lock() {
     let lease = timeout(LONG, waiter).await.expect("a deadline").unwrap();
     let lease = lease.unwrap();
     assert_eq!(lease.fence().0, token.0 + 1, "the lock that it was handed");
+    lease.release().await;
+    until_nothing_left(&mut redis, &key).await;
+}
+
+#[tokio::test]
+async fn a_waiter_hears_of_a_release_that_nobody_waits_for_any_more() {
+    let _turn = docker_shared();
+    let wire = Wire::to(redis_address()).await;
+    for answer_comes_late in [false, true] {
+        let (key, mut redis) = (unique_key(), redis_connection().await);
+        // Both use one connection, so the answer to the release is the word for the waiter.
+        let (locks, _) = locks_at(&wire.address, waiting_by(WaitPolicy::Queue), LONG);
+        let held = locks.acquire(&key, soon()).await.unwrap();
+        let waiter = tokio::spawn({
+            let (locks, key) = (locks.clone(), key.clone());
+            async move { locks.acquire(&key, Instant::now() + LONG).await }
+        });
+        until_in_line(&mut redis, &key, 1).await;
+        answered(&locks).await;
+        wire.hold();
+        let releasing = tokio::spawn(held.release());
+        wire.until_a_request_is_held().await;
+        if answer_comes_late {
+            releasing.await.unwrap();
+        } else {
+            releasing.abort();
+            let _ = releasing.await;
+        }
+        wire.let_go();
+        let let_go_at = Instant::now();
+        let lease = timeout(LONG, waiter).await.expect("its turn").unwrap();
+        // It would ask by itself after five seconds.
+        assert!(let_go_at.elapsed() < 3 * SECOND, "{answer_comes_late}");
+        lease.unwrap().release().await;
+        until_nothing_left(&mut redis, &key).await;
+    }
+}
+
+#[tokio::test]
+async fn a_waiter_whose_word_was_lost_in_the_answer_to_a_release_comes_back() {
+    let _turn = docker_shared();
+    let (key, mut redis) = (unique_key(), redis_connection().await);
+    let wire = Wire::to(redis_address()).await;
+    let (locks, _) = locks_at(&wire.address, waiting_by(WaitPolicy::Queue), LONG);
+    let held = locks.acquire(&key, soon()).await.unwrap();
+    let waiter = tokio::spawn({
+        let (locks, key) = (locks.clone(), key.clone());
+        async move { locks.acquire(&key, Instant::now() + LONG / 2).await }
+    });
+    until_in_line(&mut redis, &key, 1).await;
+    answered(&locks).await;
+    wire.hold();
+    let token = held.fence();
+    let releasing = tokio::spawn(held.release());
+    wire.until_a_request_is_held().await;
+    // The release arrives, and the connection dies with the answer in it.
+    wire.cut();
+    let lease = timeout(LONG, waiter).await.expect("its turn").unwrap();
+    let lease = lease.unwrap();
+    assert_eq!(lease.fence().0, token.0 + 1, "the lock that it was handed");
+    assert_ne!(releasing.await.unwrap(), ReleaseOutcome::Expired);
     lease.release().await;
     until_nothing_left(&mut redis, &key).await;
 }
