@@ -10,7 +10,6 @@ mod hand_offs;
 pub mod kit;
 mod late;
 mod metrics;
-mod native;
 mod observer;
 mod queue;
 mod reconnecting;

@@ -4,7 +4,7 @@ use fencing_lock::servers::{
     CREATE_POSTGRES_LEASES, PostgresConnection, connect_postgres, postgres_problem,
 };
 use serde::de::DeserializeOwned;
-use tokio::time::sleep;
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_postgres::Notification;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
@@ -86,12 +86,15 @@ impl Observer {
         events: &mpsc::Sender<LockEvent>,
         stop: CancellationToken,
     ) -> Result<(), LockProblem> {
+        // It lives longer than one turn, so that many reports cannot put it off for ever.
+        let mut next_look = interval(LOOK_EVERY);
+        next_look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let sessions = self.advisory.sessions();
             let flow = tokio::select! {
                 report = self.reports.recv() => self.heard(report, events).await?,
                 () = stop.cancelled() => break,
-                () = sleep(LOOK_EVERY), if !sessions.is_empty() => {
+                _ = next_look.tick(), if !sessions.is_empty() => {
                     self.look(sessions, events).await?
                 }
             };

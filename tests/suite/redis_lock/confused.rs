@@ -114,7 +114,7 @@ async fn liar(mischief: Mischief, done: Arc<AtomicUsize>) -> String {
 }
 
 /// Reads the next value with all that belongs to it.
-pub async fn value(from: &mut BufReader<OwnedReadHalf>) -> Option<Vec<u8>> {
+async fn value(from: &mut BufReader<OwnedReadHalf>) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut due = 1;
     while due > 0 {

@@ -67,11 +67,12 @@ fn other(error: Error, cut_off: fn(String) -> LockProblem) -> LockProblem {
     }
 }
 
+/// Poolers leave out the severity that is not translated.
 fn is_fatal(said: &DbError) -> bool {
-    matches!(
-        said.parsed_severity(),
-        Some(Severity::Fatal | Severity::Panic)
-    )
+    match said.parsed_severity() {
+        Some(severity) => matches!(severity, Severity::Fatal | Severity::Panic),
+        None => ["FATAL", "PANIC"].contains(&said.severity()),
+    }
 }
 
 fn words_of(said: &DbError) -> String {

@@ -1,6 +1,6 @@
 use super::link::RedisLink;
 use super::queue::Leave;
-use crate::{FencingToken, Grant, LockProblem, RenewOutcome, Term};
+use crate::{FencingToken, Grant, LastWord, LockProblem, RenewOutcome, Term};
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -60,7 +60,7 @@ pub(super) struct Baton {
 pub(super) enum CohortTurn<'a> {
     /// It has to stand in the line for all.
     Stand(Standing<'a>),
-    Hold(Baton),
+    Hold(Grant),
 }
 
 /// The same, on its way.
@@ -103,7 +103,11 @@ impl Cohorts {
     }
 
     /// Waits for the turn of one more waiter.
-    pub(super) async fn turn<'a>(&'a self, key: &'a str) -> Result<CohortTurn<'a>, LockProblem> {
+    pub(super) async fn turn<'a>(
+        &'a self,
+        key: &'a str,
+        last: &LastWord,
+    ) -> Result<CohortTurn<'a>, LockProblem> {
         let stand = || {
             CohortTurn::Stand(Standing {
                 cohorts: self,
@@ -120,10 +124,20 @@ impl Cohorts {
             word,
         };
         loop {
+            if self.is_held(key) {
+                last.is_busy();
+            }
             // A holder that never gives the lock back blocks nobody for longer than at
             // the server.
             match timeout_at(self.look_at(key), &mut waiter.word).await {
-                Ok(Ok(Word::Hold(baton))) => return Ok(CohortTurn::Hold(baton)),
+                Ok(Ok(Word::Hold(baton))) => {
+                    let owner = baton.owner.clone();
+                    let grant = baton.grant();
+                    if grant.is_err() {
+                        self.give_back(key, &owner);
+                    }
+                    return grant.map(CohortTurn::Hold);
+                }
                 Ok(Ok(Word::Stand) | Err(_)) => return Ok(stand()),
                 Err(_) => self.end_if_over(key),
             }
@@ -174,6 +188,16 @@ impl Cohorts {
         false
     }
 
+    /// Gives the lock of this owner to somebody else, whoever that is.
+    fn give_back(&self, key: &str, owner: &str) {
+        if !self.pass_on(key, owner) {
+            let (release, link) = (self.leave.release(key, owner), self.link.clone());
+            self.link.env().in_background(async move {
+                let _unknown = link.release(release).await;
+            });
+        }
+    }
+
     fn may_pass_on(&self, baton: &Baton) -> bool {
         let left = baton.deadline.saturating_duration_since(Instant::now());
         baton.hand_offs < self.settings.hand_offs_max
@@ -181,16 +205,24 @@ impl Cohorts {
             && left >= baton.ttl / 2
     }
 
-    /// Learns from a renewal until when the grant lasts.
+    /// Learns from a renewal until when the grant lasts. One that is lost is not passed on,
+    /// whatever an older renewal answers later.
     pub(super) fn renewed(&self, key: &str, owner: &str, outcome: RenewOutcome) {
         let mut keys = self.keys.lock();
         let baton = keys.get_mut(key).and_then(|cohort| cohort.baton.as_mut());
-        if let Some(baton) = baton.filter(|baton| baton.owner == owner) {
-            baton.deadline = match outcome {
-                RenewOutcome::Renewed { until } => baton.deadline.max(until),
-                RenewOutcome::Expired | RenewOutcome::Superseded => Instant::now(),
-            };
+        let Some(baton) = baton.filter(|baton| baton.owner == owner) else {
+            return;
+        };
+        match outcome {
+            RenewOutcome::Renewed { until } => baton.deadline = baton.deadline.max(until),
+            RenewOutcome::Expired | RenewOutcome::Superseded => let_next_stand(&mut keys, key),
         }
+    }
+
+    /// Returns whether one of this process holds the lock.
+    fn is_held(&self, key: &str) -> bool {
+        let keys = self.keys.lock();
+        keys.get(key).is_some_and(|cohort| cohort.baton.is_some())
     }
 
     fn look_at(&self, key: &str) -> Instant {
@@ -224,7 +256,7 @@ fn let_next_stand(keys: &mut BTreeMap<String, Cohort>, key: &str) {
 }
 
 impl Baton {
-    pub(super) fn grant(self) -> Result<Grant, LockProblem> {
+    fn grant(self) -> Result<Grant, LockProblem> {
         let asked_at = self.deadline - self.ttl;
         let grant = Grant::new(self.token, asked_at, self.ttl, Term::Until(self.deadline))?;
         Ok(grant.passed_on(self.owner, self.hand_offs))
@@ -260,14 +292,8 @@ impl Drop for Waiter<'_> {
         self.word.close();
         match self.word.try_recv() {
             Ok(Word::Stand) => let_next_stand(&mut self.cohorts.keys.lock(), self.key),
-            Ok(Word::Hold(baton)) if !self.cohorts.pass_on(self.key, &baton.owner) => {
-                let release = self.cohorts.leave.release(self.key, &baton.owner);
-                let link = self.cohorts.link.clone();
-                self.cohorts.link.env().in_background(async move {
-                    let _unknown = link.release(release).await;
-                });
-            }
-            Ok(Word::Hold(_)) | Err(_) => {}
+            Ok(Word::Hold(baton)) => self.cohorts.give_back(self.key, &baton.owner),
+            Err(_) => {}
         }
     }
 }

@@ -1,9 +1,8 @@
 use super::bounded::{self, RedisConnection};
 use super::ears::Ears;
 use super::lua;
-use super::native::CompareAndDelete;
 use super::reply::{Numbers, Reply};
-use super::{Lua, RedisSettings, WaitPolicy};
+use super::{Lua, RedisSettings};
 use crate::leftovers::Leftovers;
 use crate::patience::Patience;
 use crate::wakes::Wakes;
@@ -11,11 +10,9 @@ use crate::{Env, LockProblem, without_password};
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use redis::{
-    AsyncConnectionConfig, Client, ErrorKind, IntoConnectionInfo, ProtocolVersion, RedisError,
-    ServerErrorKind, Value,
+    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, IntoConnectionInfo,
+    ProtocolVersion, RedisError, ServerErrorKind, Value,
 };
-#[cfg(feature = "unsafe-modes")]
-use redis::{Cmd, FromRedisValue};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::time::timeout;
@@ -44,7 +41,6 @@ pub(super) struct Open {
     patience: Patience,
     unanswered_in_a_row: AtomicU32,
     pub(super) numbers: Numbers,
-    pub(super) compare_and_delete: Option<CompareAndDelete>,
     /// The waiters for messages on this connection. Messages come only with a policy that
     /// needs them.
     pub(super) wakes: Arc<Wakes>,
@@ -201,18 +197,11 @@ impl RedisLink {
             let subscribed = connection.subscribe(&hand_offs).await;
             subscribed.map_err(connect_problem_of)?;
         }
-        let compare_and_delete = match self.settings.wait {
-            WaitPolicy::Spin if self.settings.is_sound() => {
-                CompareAndDelete::of(&mut connection).await
-            }
-            _ => None,
-        };
         let open = Arc::new(Open {
             connection,
             patience: Patience::new(&self.env, self.settings.response_timeout),
             unanswered_in_a_row: AtomicU32::new(0),
             numbers: Numbers::of(name),
-            compare_and_delete,
             wakes,
             hand_offs,
         });
@@ -225,7 +214,7 @@ impl RedisLink {
         current.filter(|open| !open.is_given_up())
     }
 
-    pub(super) async fn noted<T>(
+    async fn noted<T>(
         &self,
         open: &Arc<Open>,
         request: impl Future<Output = Result<T, RedisError>>,

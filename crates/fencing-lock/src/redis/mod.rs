@@ -5,7 +5,6 @@ mod frames;
 mod keys;
 mod link;
 mod lua;
-mod native;
 mod notify;
 mod options;
 mod plain;
@@ -37,9 +36,7 @@ pub use lua::Lua;
 pub use options::{FenceFloor, WaitPolicy};
 pub(super) use reply::Reply;
 pub use settings::RedisSettings;
-#[cfg(feature = "redlock")]
-pub(super) use undo::Heir;
-pub(super) use undo::Release;
+pub(super) use undo::{Heir, Release};
 
 use super::{
     Ask, Attempt, Env, Grant, LockBackend, LockError, LockProblem, RenewOutcome, Term, WaitLine,

@@ -72,9 +72,9 @@ impl Plain {
     }
 
     pub(super) fn release(&self, key: &str, owner: &str, announce: Announce) -> Release {
-        let (channel, heir) = match announce {
-            Announce::No => (String::new(), Heir::None),
-            Announce::Yes => (freed_channel(key), Heir::IsTold),
+        let channel = match announce {
+            Announce::No => String::new(),
+            Announce::Yes => freed_channel(key),
         };
         Release {
             script: self.release.clone(),
@@ -82,7 +82,7 @@ impl Plain {
             owner: owner.to_owned(),
             keys: vec![lock_key(key)],
             arguments: vec![owner.to_owned(), channel],
-            heir,
+            heir: Heir::IsTold,
         }
     }
 }

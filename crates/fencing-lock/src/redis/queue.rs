@@ -167,9 +167,8 @@ impl QueueLine {
         ask: Ask<'_>,
         last: &LastWord,
     ) -> Result<Grant, LockProblem> {
-        last.is_busy();
-        match cohorts.turn(ask.key).await? {
-            CohortTurn::Hold(baton) => baton.grant(),
+        match cohorts.turn(ask.key, last).await? {
+            CohortTurn::Hold(grant) => Ok(grant),
             CohortTurn::Stand(standing) => {
                 let grant = self.stand_until_granted(ask, last).await?;
                 standing.granted(ask.owner, &grant);

@@ -46,38 +46,22 @@ impl Reply {
                 code: head as u64 % CODES,
                 values,
             }),
-            _ => Err(to_something_else()),
-        }
-    }
-
-    /// Makes the reply of plain commands, of which the last one sends the number back.
-    pub(super) fn echoed(
-        code: u64,
-        last: Option<&Value>,
-        number: u64,
-    ) -> Result<Reply, RedisError> {
-        match last {
-            Some(Value::BulkString(bytes)) if *bytes == number.to_string().as_bytes() => {
-                let values = Vec::new();
-                Ok(Reply { code, values })
-            }
-            _ => Err(to_something_else()),
+            _ => Err((
+                ErrorKind::UnexpectedReturnType,
+                "an answer to something else",
+            )
+                .into()),
         }
     }
 
     /// Returns the numbers that come with the code, if there are so many.
     pub(crate) fn numbers<const N: usize>(&self) -> Result<[i64; N], LockProblem> {
-        let mut numbers = [0; N];
-        let mut left = numbers.iter_mut();
-        for value in &self.values {
-            if let Value::Int(number) = value {
-                *left.next().ok_or_else(|| self.is_strange())? = *number;
-            }
-        }
-        match left.next() {
-            None => Ok(numbers),
-            Some(_) => Err(self.is_strange()),
-        }
+        let numbers = self.values.iter().filter_map(|value| match value {
+            Value::Int(number) => Some(*number),
+            _ => None,
+        });
+        let numbers: Vec<i64> = numbers.collect();
+        numbers.try_into().map_err(|_| self.is_strange())
     }
 
     /// Returns the first of the values that come with the code, if it is a text.
@@ -97,14 +81,6 @@ impl Reply {
         let values = numbers.iter().map(|number| Value::Int(*number)).collect();
         Reply { code, values }
     }
-}
-
-fn to_something_else() -> RedisError {
-    (
-        ErrorKind::UnexpectedReturnType,
-        "an answer to something else",
-    )
-        .into()
 }
 
 #[cfg(test)]
@@ -128,10 +104,6 @@ mod tests {
         ] {
             assert!(Reply::read(answer, number).is_err());
         }
-        let echo = Value::BulkString(b"5".to_vec());
-        assert_eq!(Reply::echoed(1, Some(&echo), 5).unwrap().code, 1);
-        assert!(Reply::echoed(1, Some(&echo), 6).is_err());
-        assert!(Reply::echoed(1, None, 5).is_err());
     }
 
     #[test]

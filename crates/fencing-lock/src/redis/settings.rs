@@ -72,14 +72,6 @@ impl Default for RedisSettings {
 }
 
 impl RedisSettings {
-    /// Returns whether no mistake is made on purpose, which could be one of a script.
-    pub(super) fn is_sound(&self) -> bool {
-        #[cfg(all(debug_assertions, feature = "mutants"))]
-        return self.mutant.is_none();
-        #[cfg(not(all(debug_assertions, feature = "mutants")))]
-        true
-    }
-
     pub(crate) fn script(&self, code: &'static str) -> Lua {
         #[cfg(all(debug_assertions, feature = "mutants"))]
         let code = mutant::bend(self.mutant, code);

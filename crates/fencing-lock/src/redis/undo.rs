@@ -28,16 +28,13 @@ pub(crate) struct Release {
     pub(crate) heir: Heir,
 }
 
-/// Who learns of a release, besides the one who releases.
+/// Whether the script can hand the lock to a waiter on the connection of the release.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Heir {
-    /// Nobody, so a server that can compare and delete needs no script for it.
-    None,
-    /// Those to whom the server sends a message.
+    /// No, or the server sends a message to every waiter.
     IsTold,
-    /// Perhaps a waiter on the connection of the release. Given the channel of that
-    /// connection as one more argument, the script answers who it is, and with which
-    /// token, instead of a message.
+    /// Yes: given the channel of that connection as one more argument, the script answers
+    /// who it is, and with which token, instead of a message.
     MayBeHere,
 }
 
@@ -82,7 +79,14 @@ impl RedisLink {
         let asked = self
             .leftovers
             .asked(&release.owner, &open, Request::Release);
-        let answer = self.send(&open, &release).await;
+        let answer = match release.heir {
+            Heir::IsTold => {
+                let arguments = release.arguments("");
+                let (script, keys) = (&release.script, &release.keys);
+                self.run_on(&open, script, keys, &arguments).await
+            }
+            Heir::MayBeHere => self.pass_on(&open, &release).await,
+        };
         if let Err(LockProblem::NoAnswer(_) | LockProblem::BadAnswer(_)) = answer {
             drop(asked);
             let link = self.clone();
@@ -94,25 +98,6 @@ impl RedisLink {
             self.leftovers.forget(&release.owner);
         }
         answer
-    }
-
-    async fn send(&self, open: &Arc<Open>, release: &Release) -> Result<Reply, LockProblem> {
-        if let (Heir::None, Some(native)) = (release.heir, open.compare_and_delete) {
-            let (lock, owner) = (&release.keys[0], &release.owner);
-            let (mut connection, number) = (open.connection(), open.numbers.next());
-            let request = native.release(&mut connection, lock, owner, number);
-            match self.noted(open, request).await {
-                // It is there, and this user may not use it.
-                Err(LockProblem::Refused(_)) => {}
-                answer => return answer,
-            }
-        }
-        if release.heir == Heir::MayBeHere {
-            return self.pass_on(open, release).await;
-        }
-        let arguments = release.arguments("");
-        let (script, keys) = (&release.script, &release.keys);
-        self.run_on(open, script, keys, &arguments).await
     }
 
     /// Releases by a script whose answer can be the word that a waiter waits for. That one

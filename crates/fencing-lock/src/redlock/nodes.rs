@@ -113,7 +113,7 @@ impl Nodes {
                     owner: order.owner.clone(),
                     keys: order.keys.clone(),
                     arguments: order.arguments.clone(),
-                    heir: Heir::None,
+                    heir: Heir::IsTold,
                 };
                 return node.release(release).await;
             }

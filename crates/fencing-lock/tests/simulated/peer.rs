@@ -67,8 +67,6 @@ pub async fn redis(stream: DuplexStream, lines: Lines, note: impl Fn(&str)) {
         let answer = match command[0].as_str() {
             "HELLO" => "%1\r\n+proto\r\n:3\r\n".to_owned(),
             "CLIENT" => "+OK\r\n".to_owned(),
-            // It has none of the commands that it is asked about.
-            "COMMAND" => "*2\r\n*-1\r\n*-1\r\n".to_owned(),
             "SUBSCRIBE" => {
                 hand_offs.clone_from(&command[1]);
                 push(&["subscribe", &hand_offs], ":1\r\n")

@@ -133,7 +133,9 @@ impl PostgresAdvisoryBackend {
             Err(Unanswered::Error(error))
                 if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) =>
             {
-                self.sessions.put_back(waiting.over());
+                // The limit is for the whole statement, so the session may hold the lock: it
+                // ends here.
+                drop(waiting.over());
                 return Ok(None);
             }
             answer => answer.map_err(Unanswered::problem)?,

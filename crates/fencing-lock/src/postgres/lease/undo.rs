@@ -19,7 +19,7 @@ impl PostgresLeaseBackend {
         let asked = leftovers.asked(owner, &open, Request::Release);
         let parameters = [text(&key), text(&owner)];
         let answer = self.link.run_on(&open, RELEASE, &parameters).await;
-        if let Err(LockProblem::NoAnswer(_)) = answer {
+        if let Err(LockProblem::NoAnswer(_) | LockProblem::BadAnswer(_)) = answer {
             drop(asked);
             let (link, key, owner) = (self.link.clone(), key.to_owned(), owner.to_owned());
             self.link.env().in_background(async move {
