@@ -21,7 +21,7 @@ enum Mischief {
 }
 
 /// Each connection is undisturbed until so many answers have come, and again after each mischief.
-const ANSWERS_BETWEEN: usize = 12;
+const ANSWERS_BETWEEN: usize = 9;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_to_another_request_grants_nothing() {
@@ -68,7 +68,7 @@ async fn grants_are_true(kind: Kind, mischief: Mischief) {
     }
     let done = done.load(Ordering::SeqCst);
     assert!(
-        done > 3,
+        done > 1,
         "{kind:?}, {mischief:?}: only {done} answers were wrong"
     );
 }
