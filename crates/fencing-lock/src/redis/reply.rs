@@ -35,7 +35,8 @@ impl Numbers {
 }
 
 impl Reply {
-    /// Reads the answer to the request with this number.
+    /// Reads the answer to the request with this number. Anything else means that the
+    /// request has no answer, and that the connection brings none any more.
     pub(super) fn read(answer: Value, number: u64) -> Result<Reply, RedisError> {
         let (head, values) = match answer {
             Value::Array(mut values) if !values.is_empty() => (values.remove(0), values),
@@ -46,11 +47,7 @@ impl Reply {
                 code: head as u64 % CODES,
                 values,
             }),
-            _ => Err((
-                ErrorKind::UnexpectedReturnType,
-                "an answer to something else",
-            )
-                .into()),
+            _ => Err((ErrorKind::Io, "an answer to something else").into()),
         }
     }
 
