@@ -13,6 +13,8 @@
 mod address;
 mod backend;
 mod belief;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+mod bounded;
 mod client;
 mod env;
 mod error;
@@ -39,6 +41,8 @@ mod redis;
 mod redlock;
 mod reentrant;
 mod requests;
+#[cfg(feature = "postgres")]
+mod sessions;
 #[cfg(any(feature = "redis", feature = "etcd", feature = "postgres"))]
 mod task;
 mod wait;
@@ -71,6 +75,8 @@ pub use mutant::Mutant;
 pub use redlock::{RedlockBackend, RedlockSettings, TokenScheme};
 pub use reentrant::{Hold, ReentrantLocks, Released};
 pub use requests::Requests;
+#[cfg(feature = "postgres")]
+pub use sessions::SessionBackend;
 pub use watchdog::keep_renewed;
 
 /// Connections to the servers and the names of their keys, for code that watches or fills

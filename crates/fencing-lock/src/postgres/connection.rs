@@ -1,9 +1,10 @@
 use super::failure::connect_problem_of;
-use super::frames::{Bounded, Frames};
+use super::frames::Frames;
 use super::server::Server;
 #[cfg(feature = "servers")]
 use crate::Env;
 use crate::LockProblem;
+use crate::bounded::Bounded;
 use crate::task::Task;
 use std::future::poll_fn;
 use std::ops::Deref;
@@ -46,8 +47,7 @@ pub(super) async fn open(
         let unreachable = |error: std::io::Error| LockProblem::Unreachable(error.to_string());
         let stream = server.env.dial(&server.host, server.port).await;
         let stream = stream.map_err(unreachable)?;
-        let frames = Frames::default();
-        let stream = Bounded { stream, frames };
+        let stream = Bounded::<Frames>::new(stream);
         let connected = server.config.connect_raw(stream, NoTls).await;
         let (client, mut connection) = connected.map_err(connect_problem_of)?;
         let driver = async move {

@@ -61,8 +61,8 @@ fn other(error: Error, cut_off: fn(String) -> LockProblem) -> LockProblem {
     };
     match io {
         Some(io) if !is_nonsense(io) => cut_off(words),
-        // A password that is missing is known before anything is sent.
-        None if words.contains("invalid configuration") => LockProblem::Refused(words),
+        // The cause is of this side: a password that is missing, or a kind of it that is not known.
+        None if source.is_some() => LockProblem::Refused(words),
         _ => LockProblem::BadAnswer(words),
     }
 }

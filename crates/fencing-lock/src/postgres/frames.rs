@@ -1,24 +1,11 @@
-//! A stream of a server's messages that limits the length of each.
-//!
-//! tokio-postgres takes a message of any length into memory. So this checks the bytes
-//! before it reads them.
-
-use crate::env::Dialed;
 use std::io;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 /// Everything that a lock asks for is answered in much less.
 const MAX_MESSAGE_BYTES: u32 = 1024 * 1024;
 /// One byte for the kind, and four for the length, which counts itself.
 const HEADER_BYTES: usize = 5;
 
-pub(super) struct Bounded {
-    pub(super) stream: Dialed,
-    pub(super) frames: Frames,
-}
-
+/// The messages of a server, each with a limit of its length.
 #[derive(Default)]
 pub(super) struct Frames {
     header: [u8; HEADER_BYTES],
@@ -28,7 +15,7 @@ pub(super) struct Frames {
     left: u32,
 }
 
-impl Frames {
+impl crate::bounded::Frames for Frames {
     fn feed(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             if self.left > 0 {
@@ -55,40 +42,10 @@ impl Frames {
     }
 }
 
-impl AsyncRead for Bounded {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut this.stream).poll_read(cx, buffer))?;
-        Poll::Ready(this.frames.feed(&buffer.filled()[before..]))
-    }
-}
-
-impl AsyncWrite for Bounded {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write(cx, bytes)
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounded::Frames as _;
 
     #[test]
     fn messages_pass_however_they_are_cut_into_pieces() {

@@ -1,23 +1,19 @@
 //! Connections to a Redis that limit the length of answers.
 //!
-//! redis-rs has no limit: it takes an answer of any length into memory, twice. So this
-//! module checks the bytes before redis-rs reads them.
+//! redis-rs has no limit: it takes an answer of any length into memory, twice.
 
 use super::frames::Frames;
 use crate::Env;
-use crate::env::Dialed;
+use crate::bounded::Bounded;
 #[cfg(feature = "servers")]
 use crate::env::REAL;
 use crate::task::Task;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ConnectionAddr, RedisResult};
-use std::io::{self, IoSlice};
+use std::io;
 use std::ops::{Deref, DerefMut};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::timeout;
 
 /// A connection that closes when its last clone is dropped.
@@ -90,62 +86,12 @@ pub async fn subscribe(client: &Client) -> RedisResult<redis::aio::PubSub> {
 
 /// Connects with a bound. Returns `None` if the address is not plain TCP: only somebody
 /// who trusts a server names its socket.
-async fn dial(env: &Env, client: &Client) -> io::Result<Option<Bounded>> {
+async fn dial(env: &Env, client: &Client) -> io::Result<Option<Bounded<Frames>>> {
     let ConnectionAddr::Tcp(host, port) = client.get_connection_info().addr() else {
         return match env.world() {
             None => Ok(None),
             Some(_) => Err(io::ErrorKind::Unsupported.into()),
         };
     };
-    let stream = env.dial(host, *port).await?;
-    let frames = Frames::default();
-    Ok(Some(Bounded { stream, frames }))
-}
-
-struct Bounded {
-    stream: Dialed,
-    frames: Frames,
-}
-
-impl AsyncRead for Bounded {
-    fn poll_read(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let this = self.get_mut();
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut this.stream).poll_read(cx, buffer))?;
-        Poll::Ready(this.frames.feed(&buffer.filled()[before..]))
-    }
-}
-
-impl AsyncWrite for Bounded {
-    fn poll_write(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write(cx, bytes)
-    }
-
-    fn poll_write_vectored(
-        self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        slices: &[IoSlice<'_>],
-    ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write_vectored(cx, slices)
-    }
-
-    fn is_write_vectored(&self) -> bool {
-        self.stream.is_write_vectored()
-    }
-
-    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(cx)
-    }
-
-    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_shutdown(cx)
-    }
+    Ok(Some(Bounded::new(env.dial(host, *port).await?)))
 }

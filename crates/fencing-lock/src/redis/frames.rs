@@ -24,8 +24,8 @@ pub struct Frames {
     head: Vec<u8>,
 }
 
-impl Frames {
-    pub fn feed(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+impl crate::bounded::Frames for Frames {
+    fn feed(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             let line_ends = bytes.iter().position(|&byte| byte == b'\n');
             let here = match self.skip {
@@ -55,7 +55,9 @@ impl Frames {
         }
         Ok(())
     }
+}
 
+impl Frames {
     fn line_ends(&mut self) {
         let head = std::mem::take(&mut self.head);
         let number = head.get(1..).unwrap_or_default().trim_ascii_end();
@@ -95,6 +97,7 @@ impl Frames {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bounded::Frames as _;
 
     /// Returns whether the answer is accepted, however the bytes are cut.
     fn is_taken(answer: &[u8]) -> bool {

@@ -1,30 +1,31 @@
-use super::session::Session;
-use super::{CONFIRM, text};
+use super::pool::Session;
+use super::{SessionServer, Wanted};
 use crate::watchdog::about_a_third;
-use crate::{Belief, LockProblem, LostReason};
+use crate::{Belief, LostReason};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
-use tokio_postgres::types::Type;
 
 /// What a holder may believe of its session, and for how long.
-pub(super) struct Keeper {
-    pub(super) session: Arc<Session>,
+pub(super) struct Keeper<S: SessionServer> {
+    pub(super) session: Arc<Session<S>>,
+    pub(super) key: String,
     pub(super) owner: String,
     pub(super) ttl: Duration,
-    /// Whether the session has to serve nobody else.
-    pub(super) checks: bool,
     pub(super) belief: watch::Sender<Belief>,
 }
 
-impl Keeper {
+impl<S: SessionServer> Keeper<S> {
     /// Asks again and again whether the session is still there, for as long as it is
-    /// polled, and tells the holder when it is not.
+    /// polled, and tells the holder when it is not. A server that ends silent sessions
+    /// hears of this one often enough.
     pub(super) async fn keep(self) {
         let ended = self.session.ended();
-        let soon = (self.ttl / 20).max(Duration::from_millis(1));
-        let mut next = Instant::now() + about_a_third(self.session.env(), self.ttl);
+        let (env, key, owner) = (self.session.env(), &*self.key, &*self.owner);
+        let often = self.ttl.min(self.session.silent_max());
+        let soon = (often / 20).max(Duration::from_millis(1));
+        let mut next = Instant::now() + about_a_third(env, often);
         loop {
             tokio::select! {
                 biased;
@@ -35,7 +36,7 @@ impl Keeper {
             let confirmed = tokio::select! {
                 biased;
                 () = ended.cancelled() => return self.lost(),
-                confirmed = confirm(&self.session, &self.owner, self.checks) => confirmed,
+                confirmed = self.session.confirm(Wanted { key, owner }) => confirmed,
             };
             next = match confirmed {
                 Ok(true) => {
@@ -46,7 +47,7 @@ impl Keeper {
                     if is_late {
                         return;
                     }
-                    sent_at + about_a_third(self.session.env(), self.ttl)
+                    sent_at + about_a_third(env, often)
                 }
                 Ok(false) => return self.lost(),
                 Err(_) => Instant::now() + soon,
@@ -59,16 +60,4 @@ impl Keeper {
             belief.lost.get_or_insert(LostReason::SessionOver);
         });
     }
-}
-
-/// Returns whether the session still serves this owner.
-pub(super) async fn confirm(
-    session: &Session,
-    owner: &str,
-    checks: bool,
-) -> Result<bool, LockProblem> {
-    let parameters = [text(&owner), (&checks as _, Type::BOOL)];
-    let answer = session.ask(CONFIRM, &parameters).await?;
-    let answer = answer.and_then(|row| row.try_get(0).ok());
-    answer.ok_or_else(|| LockProblem::BadAnswer("no yes and no no".to_owned()))
 }
