@@ -1,11 +1,17 @@
 //! What the locks take from outside: the real thing, or a [`World`] that somebody plays.
 //!
 //! This is the only file of the crate that looks at a wall clock, draws at random, starts
-//! a task or opens a TCP stream. Two connections are opened by a client library, and never
-//! in a world: that to an etcd, and that to a Redis which is not reached by plain TCP.
+//! a task or opens a TCP stream. Some connections are opened by a client library, and never
+//! in a world: those to an etcd, to a MariaDB, and to a Redis which is not reached by plain
+//! TCP.
 //! Waits use tokio's clock, which a test can pause.
 
-#[cfg(any(feature = "redis", feature = "etcd", feature = "postgres"))]
+#[cfg(any(
+    feature = "redis",
+    feature = "etcd",
+    feature = "mariadb",
+    feature = "postgres"
+))]
 use super::task::Task;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
@@ -110,7 +116,12 @@ impl Env {
     }
 
     /// Starts a task that ends when the result is dropped.
-    #[cfg(any(feature = "redis", feature = "etcd", feature = "postgres"))]
+    #[cfg(any(
+        feature = "redis",
+        feature = "etcd",
+        feature = "mariadb",
+        feature = "postgres"
+    ))]
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Task {
         match &self.world {
             None => Task::of_tokio(tokio::spawn(task)),
@@ -135,7 +146,7 @@ impl Env {
     }
 
     /// Returns the world that is played, if these are not the real surroundings.
-    #[cfg(any(feature = "redis", feature = "etcd"))]
+    #[cfg(any(feature = "redis", feature = "etcd", feature = "mariadb"))]
     pub(crate) fn world(&self) -> Option<&Arc<dyn World>> {
         self.world.as_ref()
     }

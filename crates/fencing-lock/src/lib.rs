@@ -28,6 +28,8 @@ mod last_word;
 mod lease;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod leftovers;
+#[cfg(feature = "mariadb")]
+mod mariadb;
 mod metrics;
 #[cfg(all(debug_assertions, feature = "mutants"))]
 mod mutant;
@@ -41,9 +43,14 @@ mod redis;
 mod redlock;
 mod reentrant;
 mod requests;
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "mariadb", feature = "postgres"))]
 mod sessions;
-#[cfg(any(feature = "redis", feature = "etcd", feature = "postgres"))]
+#[cfg(any(
+    feature = "redis",
+    feature = "etcd",
+    feature = "mariadb",
+    feature = "postgres"
+))]
 mod task;
 mod wait;
 #[cfg(any(feature = "postgres", feature = "redis"))]
@@ -52,6 +59,8 @@ mod watchdog;
 
 #[cfg(feature = "etcd")]
 pub use self::etcd::{EtcdBackend, EtcdLockApiBackend, EtcdSettings};
+#[cfg(feature = "mariadb")]
+pub use self::mariadb::{MariadbBackend, MariadbSettings};
 #[cfg(feature = "postgres")]
 pub use self::postgres::{PostgresAdvisoryBackend, PostgresLeaseBackend, PostgresSettings};
 #[cfg(feature = "redis")]
@@ -75,7 +84,7 @@ pub use mutant::Mutant;
 pub use redlock::{RedlockBackend, RedlockSettings, TokenScheme};
 pub use reentrant::{Hold, ReentrantLocks, Released};
 pub use requests::Requests;
-#[cfg(feature = "postgres")]
+#[cfg(any(feature = "mariadb", feature = "postgres"))]
 pub use sessions::SessionBackend;
 pub use watchdog::keep_renewed;
 
@@ -87,6 +96,11 @@ pub mod servers {
     pub use super::etcd::{
         Failure as EtcdFailure, Wire as EtcdWire, check_address as check_etcd_address,
         line_prefix as etcd_line_prefix, lock_of as lock_of_etcd_place, wire as etcd_wire,
+    };
+    #[cfg(feature = "mariadb")]
+    pub use super::mariadb::{
+        CREATE as CREATE_MARIADB_TOKENS, MariadbConnection, connect as connect_mariadb,
+        problem_of as mariadb_problem,
     };
     #[cfg(feature = "postgres")]
     pub use super::postgres::{
