@@ -17,7 +17,7 @@ const RESOURCE_DEADLINE: Duration = Duration::from_secs(5);
 pub struct Contend {
     #[command(flatten)]
     servers: ServerAddresses,
-    /// Locks to use, a case each [default: redis for one --redis, redlock for several, etcd for --etcd, postgres-lease for --postgres]
+    /// Locks to use, a case each [default: redis for one --redis, redlock for several, etcd for --etcd, postgres-lease for --postgres, mariadb for --mariadb]
     #[arg(long, value_delimiter = ',', value_name = "BACKEND")]
     backend: Vec<String>,
     /// Ways to wait for a lock on one Redis, a case each: spin, notify, queue [default: spin]
@@ -123,10 +123,11 @@ impl Contend {
             redis,
             etcd,
             postgres,
+            mariadb,
         } = &self.servers;
         if self.servers.all().next().is_none() {
             mistakes.push(
-                "name the lock servers with --redis HOST:PORT, --etcd HOST:PORT or --postgres HOST:PORT"
+                "name the lock servers with --redis HOST:PORT, --etcd HOST:PORT, --postgres HOST:PORT or --mariadb HOST:PORT"
                     .into(),
             );
         }
@@ -138,7 +139,8 @@ impl Contend {
             };
             let of_etcd = (!etcd.is_empty()).then_some(Backend::Etcd);
             let of_postgres = (!postgres.is_empty()).then_some(Backend::PostgresLease);
-            let backends = [of_redis, of_etcd, of_postgres].into_iter();
+            let of_mariadb = (!mariadb.is_empty()).then_some(Backend::Mariadb);
+            let backends = [of_redis, of_etcd, of_postgres, of_mariadb].into_iter();
             let backends: Vec<Backend> = backends.flatten().collect();
             ("--redis", backends)
         } else {

@@ -48,9 +48,12 @@ impl Keyspace {
             redis,
             etcd,
             postgres,
+            mariadb,
         } = &self.servers;
-        if !postgres.is_empty() {
-            mistakes.push("--postgres: only a Redis or an etcd can be measured".to_owned());
+        for (option, named) in [("--postgres", postgres), ("--mariadb", mariadb)] {
+            if !named.is_empty() {
+                mistakes.push(format!("{option}: only a Redis or an etcd can be measured"));
+            }
         }
         let backend = match (redis.len(), etcd.is_empty()) {
             (0, false) => Backend::Etcd,

@@ -64,7 +64,7 @@ mod tests {
     use crate::scenario::Settings;
     use tokio_util::sync::CancellationToken;
 
-    /// The cases of the library that need a container, beside all on a Postgres.
+    /// The cases of the library that need a container, beside all on a database.
     const NOT_LOCALLY: [&str; 9] = [
         // Their faults cut links between members.
         "etcd-minority-holder unfenced",
@@ -122,7 +122,8 @@ mod tests {
                     assert!(reason.ends_with("use --runtime docker"), "{reason}");
                 }
                 let words = format!("{name} {}", case.name);
-                if case.setup.topology.starts_with("postgres") {
+                let topology = case.setup.topology.as_str();
+                if topology.starts_with("postgres") || topology.starts_with("mariadb") {
                     assert!(reason.is_some(), "{words}");
                 } else if reason.is_some() {
                     lacking.push(words);

@@ -125,9 +125,11 @@ impl Field {
             let asked = async {
                 match self.server(node).await? {
                     Some((Readback::Etcd, address)) => etcd::leads(address).await.map(Some),
-                    Some((Readback::Redis | Readback::Postgres | Readback::Http, _)) | None => {
-                        Ok(None)
-                    }
+                    Some((
+                        Readback::Redis | Readback::Postgres | Readback::Mariadb | Readback::Http,
+                        _,
+                    ))
+                    | None => Ok(None),
                 }
             };
             match asked.await {

@@ -3,6 +3,7 @@
 
 mod etcd;
 mod key_template;
+mod mariadb;
 #[cfg(debug_assertions)]
 mod mutant;
 mod observe;
@@ -52,6 +53,11 @@ pub enum Backend {
     /// The same, without a check that no other client shares the session. Behind a pooler, two
     /// clients hold the lock even without any fault.
     PostgresAdvisoryUnchecked,
+    /// A lock of one MariaDB, held by a session.
+    Mariadb,
+    /// The same, without a look at the session while the lock is held. A server that ends silent
+    /// sessions frees the lock under its holder even without any fault.
+    MariadbWithoutPing,
 }
 
 impl Backend {
@@ -68,6 +74,8 @@ impl Backend {
             Backend::PostgresLease => &postgres::LEASE,
             Backend::PostgresAdvisory => &postgres::ADVISORY,
             Backend::PostgresAdvisoryUnchecked => &postgres::ADVISORY_UNCHECKED,
+            Backend::Mariadb => &mariadb::MARIADB,
+            Backend::MariadbWithoutPing => &mariadb::WITHOUT_PING,
         }
     }
 
@@ -179,6 +187,8 @@ pub enum Readback {
     Etcd,
     /// Its clock, what it remembers.
     Postgres,
+    /// Its clock, what it remembers.
+    Mariadb,
     /// The date of its answers.
     Http,
 }
@@ -188,6 +198,16 @@ pub enum Readback {
 pub enum Keyspace {
     Redis,
     Etcd,
+}
+
+/// Returns the one server that a backend needs.
+fn only<'a>(backend: &'static str, servers: &'a [String]) -> Result<&'a str, LockError> {
+    let [server] = servers else {
+        let problem = format!("one server is needed, and {} are named", servers.len());
+        let problem = LockProblem::BadServers(problem);
+        return Err(LockError::new(backend, servers.join(","), "", problem));
+    };
+    Ok(server)
 }
 
 /// Opens the backend that these options name, at these servers (`host:port`).

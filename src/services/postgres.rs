@@ -1,11 +1,9 @@
 //! One Postgres: leases that are rows of a table, and its advisory locks.
 
 use super::observe::observe_postgres;
-use super::{Defect, LockServers, Opened, Program, Readback, Service};
+use super::{Defect, LockServers, Opened, Program, Readback, Service, only};
 use crate::model::{ServicePlan, joined};
-use fencing_lock::{
-    LockError, LockProblem, PostgresAdvisoryBackend, PostgresLeaseBackend, PostgresSettings,
-};
+use fencing_lock::{PostgresAdvisoryBackend, PostgresLeaseBackend, PostgresSettings};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -72,15 +70,6 @@ pub(super) const ADVISORY_UNCHECKED: Service = Service {
     },
     ..ADVISORY
 };
-
-fn only<'a>(backend: &'static str, servers: &'a [String]) -> Result<&'a str, LockError> {
-    let [server] = servers else {
-        let problem = format!("one server is needed, and {} are named", servers.len());
-        let problem = LockProblem::BadServers(problem);
-        return Err(LockError::new(backend, servers.join(","), "", problem));
-    };
-    Ok(server)
-}
 
 fn hints(servers: &[SocketAddr]) -> Vec<String> {
     let all = joined(servers, ",");

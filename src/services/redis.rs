@@ -1,9 +1,9 @@
 //! One Redis.
 
 use super::observe::observe_redis;
-use super::{Defect, Keyspace, LockOptions, LockServers, Opened, Program, Readback, Service};
+use super::{Defect, Keyspace, LockOptions, LockServers, Opened, Program, Readback, Service, only};
 use crate::model::{ServicePlan, joined};
-use fencing_lock::{LockError, LockProblem, RedisBackend, RedisSettings};
+use fencing_lock::{RedisBackend, RedisSettings};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -35,15 +35,7 @@ pub(super) const ONE_REDIS: Service = Service {
 };
 
 fn open(options: &LockOptions, servers: &[String], _defect: Option<Defect>) -> Opened {
-    let [server] = servers else {
-        let problem = format!("one server is needed, and {} are named", servers.len());
-        return Err(LockError::new(
-            "redis",
-            servers.join(","),
-            "",
-            LockProblem::BadServers(problem),
-        ));
-    };
+    let server = only("redis", servers)?;
     let settings = RedisSettings {
         wait: options.wait,
         fence_floor: options.fence_floor,

@@ -2,8 +2,8 @@
 //! the same once more with a nemesis that asks and does nothing: none of that
 //! may count.
 
+mod databases;
 mod etcd;
 mod playground;
-mod postgres;
 mod redis;
 mod replica;

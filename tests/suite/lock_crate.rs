@@ -23,6 +23,7 @@ fn one_backend_brings_nothing_of_the_harness_along() {
         ("redlock", false),
         ("etcd", true),
         ("postgres", false),
+        ("mariadb", false),
     ] {
         let mut tree = cargo(&project());
         tree.args([

@@ -32,8 +32,9 @@ pub use redis_connection::connection_to;
 pub use results::{Results, good, real};
 pub use said::Said;
 pub use servers::{
-    Server, etcd_servers, own_durable_redis, own_etcd, own_postgres, own_redis, own_small_etcd,
-    postgres_address, redis_address, redis_container, redlock_servers, start_together,
+    Server, etcd_servers, mariadb_address, own_durable_redis, own_etcd, own_mariadb, own_postgres,
+    own_redis, own_small_etcd, postgres_address, redis_address, redis_container, redlock_servers,
+    start_together,
 };
 pub use session::{once, tmp};
 pub use silent::Silent;

@@ -1,4 +1,4 @@
-use super::super::readback::{postgres, redis};
+use super::super::readback::{mariadb, postgres, redis};
 use super::*;
 
 pub const RESTART: Form = Form {
@@ -31,7 +31,7 @@ fn stays_dead(node: &Candidate<'_>) -> Option<String> {
 }
 
 /// A server killed by SIGKILL and started again. Proven by a new start time and by what the
-/// server remembers: a Redis or a Postgres is given something to remember beforehand.
+/// server remembers: a Redis or a database is given something to remember beforehand.
 struct Restarted {
     node: Name,
     keeps_data: bool,
@@ -103,7 +103,7 @@ impl Injection for Restarted {
     }
 }
 
-/// Gives a Redis or a Postgres something that it remembers unless it loses its data. Servers of
+/// Gives a Redis or a database something that it remembers unless it loses its data. Servers of
 /// other kinds, and replicas, are not asked to remember anything.
 async fn give_memory(field: &Field, node: &Name) -> Proof {
     match field.server(node).await? {
@@ -114,6 +114,7 @@ async fn give_memory(field: &Field, node: &Name) -> Proof {
             redis::remember(address).await?;
         }
         Some((Readback::Postgres, address)) => postgres::remember(address).await?,
+        Some((Readback::Mariadb, address)) => mariadb::remember(address).await?,
         Some((Readback::Etcd | Readback::Http, _)) | None => return Ok(()),
     }
     field.remembering.lock().insert(node.clone());
@@ -125,6 +126,7 @@ async fn is_remembered(field: &Field, node: &Name) -> Proof<Option<bool>> {
     match field.server(node).await?.filter(|_| was_given) {
         Some((Readback::Redis, address)) => redis::remembers(address).await.map(Some),
         Some((Readback::Postgres, address)) => postgres::remembers(address).await.map(Some),
+        Some((Readback::Mariadb, address)) => mariadb::remembers(address).await.map(Some),
         Some((Readback::Etcd | Readback::Http, _)) | None => Ok(None),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::super::Proof;
 use super::super::field::Field;
-use super::{etcd, http_date, postgres, redis};
+use super::{etcd, http_date, mariadb, postgres, redis};
 use crate::clock::raw_monotonic_ns;
 use crate::model::{ClockName, Name, UnprovenReason};
 use crate::services::Readback;
@@ -15,6 +15,8 @@ pub enum Dial {
     Redis(SocketAddr),
     /// `clock_timestamp()`, in a session of its own.
     Postgres(SocketAddr),
+    /// `SYSDATE(6)`.
+    Mariadb(SocketAddr),
     /// The `Date` of an answer, which has whole seconds.
     Http(SocketAddr),
     /// The time that is left of a lease, in whole seconds, by the leader's clock.
@@ -56,6 +58,7 @@ impl Dial {
             (Some((Readback::Postgres, address)), ClockName::Realtime) => {
                 Ok(Dial::Postgres(address))
             }
+            (Some((Readback::Mariadb, address)), ClockName::Realtime) => Ok(Dial::Mariadb(address)),
             (Some((_, address)), ClockName::Realtime) => Ok(Dial::Http(address)),
             (Some((Readback::Etcd, address)), ClockName::Monotonic) => {
                 if !etcd::leads(address).await? {
@@ -76,7 +79,7 @@ impl Dial {
     /// Returns the smallest difference that can be distinguished from none.
     pub fn resolution_ns(&self) -> i64 {
         match self {
-            Dial::Redis(_) | Dial::Postgres(_) | Dial::Worker { .. } => 20 * MS,
+            Dial::Redis(_) | Dial::Postgres(_) | Dial::Mariadb(_) | Dial::Worker { .. } => 20 * MS,
             Dial::Http(_) | Dial::Lease { .. } => 5 * SECOND,
         }
     }
@@ -86,6 +89,9 @@ impl Dial {
             Dial::Redis(address) => most_exact(|| redis::time(*address, host_realtime_ns)).await,
             Dial::Postgres(address) => {
                 most_exact(|| postgres::time(*address, host_realtime_ns)).await
+            }
+            Dial::Mariadb(address) => {
+                most_exact(|| mariadb::time(*address, host_realtime_ns)).await
             }
             Dial::Http(address) => {
                 let before = host_realtime_ns();

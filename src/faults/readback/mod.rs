@@ -4,6 +4,7 @@
 pub mod clock;
 pub mod etcd;
 mod http_date;
+pub mod mariadb;
 pub mod postgres;
 pub mod redis;
 

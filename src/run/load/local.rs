@@ -39,14 +39,18 @@ pub struct ServerAddresses {
     /// A Postgres, with the user and the database postgres and without a password
     #[arg(long, value_delimiter = ',', value_name = "HOST:PORT")]
     pub postgres: Vec<String>,
+    /// A MariaDB, with the user and the database fencing_lock and without a password
+    #[arg(long, value_delimiter = ',', value_name = "HOST:PORT")]
+    pub mariadb: Vec<String>,
 }
 
 impl ServerAddresses {
-    fn by_program(&self) -> [(&'static str, &[String]); 3] {
+    fn by_program(&self) -> [(&'static str, &[String]); 4] {
         [
             ("redis", &self.redis),
             ("etcd", &self.etcd),
             ("postgres", &self.postgres),
+            ("mariadb", &self.mariadb),
         ]
     }
 

@@ -6,9 +6,9 @@ use crate::services::{Backend, KeyTemplate, LockOptions, ReleaseStyle};
 fields! {
     /// The lock of a scenario, or of a worker.
     pub struct DraftLock {
-        /// `redis`, `redlock`, `etcd`, `postgres-lease`, `postgres-advisory`;
-        /// `redlock-unsafe-tokens`, `etcd-lock-api` and `postgres-advisory-unchecked` for
-        /// comparison. The topology has to have its servers
+        /// `redis`, `redlock`, `etcd`, `postgres-lease`, `postgres-advisory`, `mariadb`;
+        /// `redlock-unsafe-tokens`, `etcd-lock-api`, `postgres-advisory-unchecked` and
+        /// `mariadb-without-ping` for comparison. The topology has to have its servers
         backend: At<Backend> = choice("backend", Backend::ALL), required;
         /// how long a grant lives; with etcd whole seconds, at least 2
         ttl: At<Duration> = duration(), required;

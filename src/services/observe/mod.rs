@@ -3,13 +3,16 @@
 mod etcd;
 mod etcd_rows;
 mod layout;
+mod mariadb;
 mod postgres;
 mod postgres_rows;
 mod redis;
 mod redis_rows;
+mod session_rows;
 
 pub use etcd::observe_etcd;
 pub use layout::Layout;
+pub use mariadb::observe_mariadb;
 pub use postgres::observe_postgres;
 pub use redis::observe_redis;
 

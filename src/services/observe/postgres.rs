@@ -1,4 +1,5 @@
-use super::postgres_rows::{AdvisoryHolds, LeaseChange};
+use super::postgres_rows::LeaseChange;
+use super::session_rows::SessionHolds;
 use super::*;
 use fencing_lock::servers::{
     CREATE_POSTGRES_LEASES, PostgresConnection, connect_postgres, postgres_problem,
@@ -40,7 +41,7 @@ struct Observer {
     end: String,
     connection: PostgresConnection,
     reports: mpsc::Receiver<Report>,
-    advisory: AdvisoryHolds,
+    advisory: SessionHolds<i32>,
     /// The time of the latest row.
     latest_ns: u64,
 }
@@ -62,7 +63,7 @@ impl Observer {
             end: format!("end {}", Uuid::new_v4()),
             connection: connect_postgres(watch.address, STEP_TIMEOUT, hears).await?,
             reports,
-            advisory: AdvisoryHolds::new(watch.node),
+            advisory: SessionHolds::new(watch.node),
             latest_ns: 0,
         };
         // A worker may create the same in this moment, and the second try finds it.

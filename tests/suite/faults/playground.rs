@@ -162,6 +162,7 @@ fn servers(topology: &Topology) -> BTreeMap<Name, Server> {
             Some("redis") => Readback::Redis,
             Some("etcd") => Readback::Etcd,
             Some("postgres") => Readback::Postgres,
+            Some("mariadb") => Readback::Mariadb,
             _ => Readback::Http,
         };
         servers.insert(name.clone(), Server { port, answers });

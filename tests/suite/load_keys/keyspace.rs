@@ -192,6 +192,7 @@ async fn at_its_deadline_it_is_told_to_stop_and_not_dropped() {
             redis: vec![server.address.clone()],
             etcd: Vec::new(),
             postgres: Vec::new(),
+            mariadb: Vec::new(),
         },
         resource: None,
         seed: 3,

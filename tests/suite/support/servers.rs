@@ -6,12 +6,14 @@
 //! server refuses connections as a real one does, and no proxy of the engine is in between.
 
 mod etcd;
+mod mariadb;
 mod port;
 mod postgres;
 mod redis;
 mod shared;
 
 pub use etcd::{etcd_servers, own_etcd, own_small_etcd};
+pub use mariadb::{mariadb_address, own_mariadb};
 pub use postgres::{own_postgres, postgres_address};
 pub use redis::{own_durable_redis, own_redis, redis_address, redis_container, redlock_servers};
 pub use shared::heal_servers;

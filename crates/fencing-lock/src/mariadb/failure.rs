@@ -51,9 +51,10 @@ fn other(error: Error, cut_off: fn(String) -> LockProblem) -> LockProblem {
     match error {
         Error::Driver(DriverError::ConnectionClosed) => cut_off("the connection ended".to_owned()),
         Error::Io(mysql_async::IoError::Io(error)) => {
-            use std::io::ErrorKind::{InvalidData, InvalidInput};
+            use std::io::ErrorKind::{InvalidData, InvalidInput, Other};
             match error.kind() {
-                InvalidData | InvalidInput => LockProblem::BadAnswer(error.to_string()),
+                // What its codec finds wrong is an error of no kind.
+                InvalidData | InvalidInput | Other => LockProblem::BadAnswer(error.to_string()),
                 _ => cut_off(error.to_string()),
             }
         }

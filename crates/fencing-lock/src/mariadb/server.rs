@@ -13,7 +13,7 @@ const DEFAULT: &str = "fencing_lock";
 /// Everything that a lock asks for is answered in much less.
 const MAX_MESSAGE_BYTES: usize = 1024 * 1024;
 /// Tokens of different keys do not wait for each other then.
-const SETUP: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, autocommit = 1";
+const SETUP: &str = "SET SESSION tx_isolation = 'READ-COMMITTED', autocommit = 1";
 
 impl Server {
     /// Reads `host:port`, or a URL: `mariadb://user:password@host:port/database`.

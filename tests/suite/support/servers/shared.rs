@@ -6,7 +6,7 @@
 
 use super::super::said::Said;
 use super::super::session;
-use super::{Keeper, Plan, READY_DEADLINE, Server, State, etcd, postgres, redis};
+use super::{Keeper, Plan, READY_DEADLINE, Server, State, etcd, mariadb, postgres, redis};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -25,11 +25,12 @@ pub struct Shared {
     servers: OnceLock<Vec<Server>>,
 }
 
-static ALL: [&Shared; 4] = [
+static ALL: [&Shared; 5] = [
     &redis::SINGLE,
     &redis::REDLOCK,
     &etcd::MEMBERS,
     &postgres::SINGLE,
+    &mariadb::SINGLE,
 ];
 
 /// The facts about a server that other processes need.

@@ -16,8 +16,8 @@ async fn warm(locks: &LockClient) {
 #[tokio::test]
 async fn tries_that_lay_in_a_frozen_server_are_undone() {
     let _turn = docker_shared();
-    let server = own_postgres();
     for kind in KINDS {
+        let server = kind.own_server();
         let (locks, _) = kind.locks_at(&server.address, LONG);
         warm(&locks).await;
         let keys: Vec<String> = (0..3).map(|_| unique_key()).collect();
@@ -27,10 +27,9 @@ async fn tries_that_lay_in_a_frozen_server_are_undone() {
             tried.unwrap_err();
         }
         server.thaw();
-        let postgres = connection_to(&server.address).await;
         for key in &keys {
             if kind == Kind::Lease {
-                until_tried(&postgres, key).await;
+                until_tried(&connection_to(&server.address).await, key).await;
             }
             until_free(kind, &server.address, key).await;
         }
@@ -66,19 +65,20 @@ async fn a_try_that_comes_after_its_undo_refuses_itself() {
 
 /// The session of such a try ends behind it, so it holds nothing for longer than a moment.
 #[tokio::test]
-async fn a_try_for_an_advisory_lock_that_comes_late_holds_nothing() {
+async fn a_try_for_a_lock_of_a_session_that_comes_late_holds_nothing() {
     let _turn = docker_shared();
-    let server = own_postgres();
-    let wire = Wire::to(server.address.clone()).await;
-    let (locks, _) = Kind::Advisory.locks_at(&wire.address, LONG);
-    warm(&locks).await;
-    let key = unique_key();
-    wire.hold();
-    let lease = locks.acquire(&key, Instant::now() + LONG).await.unwrap();
-    assert_eq!(lease.release().await, ReleaseOutcome::Released);
-    wire.cut();
-    wire.until_the_held_ended().await;
-    until_free(Kind::Advisory, &server.address, &key).await;
+    for kind in OF_SESSIONS {
+        let wire = Wire::to(kind.address()).await;
+        let (locks, _) = kind.locks_at(&wire.address, LONG);
+        warm(&locks).await;
+        let key = unique_key();
+        wire.hold();
+        let lease = locks.acquire(&key, Instant::now() + LONG).await.unwrap();
+        assert_eq!(lease.release().await, ReleaseOutcome::Released);
+        wire.cut();
+        wire.until_the_held_ended().await;
+        until_free(kind, &kind.address(), &key).await;
+    }
 }
 
 #[tokio::test]
@@ -86,7 +86,7 @@ async fn a_release_whose_connection_breaks_is_sent_again() {
     let _turn = docker_shared();
     let server = own_postgres();
     let postgres = connection_to(&server.address).await;
-    for kind in KINDS {
+    for kind in [Kind::Lease, Kind::Advisory] {
         let wire = Wire::to(server.address.clone()).await;
         let ((locks, _), key) = (kind.locks_at(&wire.address, LONG), unique_key());
         let lease = locks.acquire(&key, soon()).await.unwrap();

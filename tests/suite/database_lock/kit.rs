@@ -1,10 +1,12 @@
-//! What the tests of the locks in a Postgres share.
+//! What the tests of the locks in databases share.
 
-use crate::support::postgres_address;
-use fencing_lock::servers::{PostgresConnection, connect_postgres};
+use crate::support::{Server, mariadb_address, own_mariadb, own_postgres, postgres_address};
+use fencing_lock::servers::{
+    MariadbConnection, PostgresConnection, connect_mariadb, connect_postgres,
+};
 use fencing_lock::{
-    LockBackend, LockClient, LockMetrics, LockSettings, PostgresAdvisoryBackend,
-    PostgresLeaseBackend, PostgresSettings,
+    LockBackend, LockClient, LockMetrics, LockSettings, MariadbBackend, MariadbSettings,
+    PostgresAdvisoryBackend, PostgresLeaseBackend, PostgresSettings,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,15 +24,51 @@ pub const NOBODY: &str = "127.0.0.1:1";
 pub enum Kind {
     Lease,
     Advisory,
+    Mariadb,
 }
 
-pub const KINDS: [Kind; 2] = [Kind::Lease, Kind::Advisory];
+pub const KINDS: [Kind; 3] = [Kind::Lease, Kind::Advisory, Kind::Mariadb];
+/// Those that a session holds.
+pub const OF_SESSIONS: [Kind; 2] = [Kind::Advisory, Kind::Mariadb];
 
 impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::Lease => "postgres-lease",
             Kind::Advisory => "postgres-advisory",
+            Kind::Mariadb => "mariadb",
+        }
+    }
+
+    /// The server that all tests share.
+    pub fn address(self) -> String {
+        match self {
+            Kind::Lease | Kind::Advisory => postgres_address(),
+            Kind::Mariadb => mariadb_address(),
+        }
+    }
+
+    /// A new server, to be stopped and frozen.
+    pub fn own_server(self) -> Server {
+        match self {
+            Kind::Lease | Kind::Advisory => own_postgres(),
+            Kind::Mariadb => own_mariadb(),
+        }
+    }
+
+    /// The address of a new and empty database.
+    pub async fn database(self) -> String {
+        let name = format!("db_{}", Uuid::new_v4().simple());
+        let create = format!("CREATE DATABASE {name}");
+        match self {
+            Kind::Lease | Kind::Advisory => {
+                connection().await.batch_execute(&create).await.unwrap();
+                format!("postgres://postgres@{}/{name}", self.address())
+            }
+            Kind::Mariadb => {
+                mariadb(&self.address()).await.ask(create).await.unwrap();
+                format!("mariadb://fencing_lock@{}/{name}", self.address())
+            }
         }
     }
 
@@ -39,12 +77,16 @@ impl Kind {
         match self {
             Kind::Lease => Arc::new(PostgresLeaseBackend::new(address, settings).unwrap()),
             Kind::Advisory => Arc::new(PostgresAdvisoryBackend::new(address, settings).unwrap()),
+            Kind::Mariadb => {
+                let settings = MariadbSettings::default();
+                Arc::new(MariadbBackend::new(address, settings).unwrap())
+            }
         }
     }
 
     /// A client of its own, as another process would have one.
     pub fn locks(self, ttl: Duration) -> (LockClient, LockMetrics) {
-        self.locks_at(&postgres_address(), ttl)
+        self.locks_at(&self.address(), ttl)
     }
 
     pub fn locks_at(self, address: &str, ttl: Duration) -> (LockClient, LockMetrics) {
@@ -70,6 +112,10 @@ pub async fn connection_to(address: &str) -> PostgresConnection {
 
 pub async fn connection() -> PostgresConnection {
     connection_to(&postgres_address()).await
+}
+
+pub async fn mariadb(address: &str) -> MariadbConnection {
+    connect_mariadb(address, 5 * SECOND).await.unwrap()
 }
 
 /// Who holds the lease of a key, asked past the library.

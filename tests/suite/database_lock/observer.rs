@@ -1,4 +1,4 @@
-//! What an observer at a Postgres reports.
+//! What an observer at a database reports.
 
 use super::kit::*;
 use crate::support::{docker_shared, postgres_address};
@@ -16,7 +16,7 @@ use LockEventKind::{Expired, Granted, Released, Renewed};
 #[tokio::test]
 async fn a_lease_is_seen_from_its_grant_to_its_end() {
     let _turn = docker_shared();
-    let observer = Observer::start().await;
+    let observer = Observer::start(Kind::Lease, postgres_address()).await;
     let key = unique_key();
     let (brief, _) = Kind::Lease.locks(Duration::from_millis(300));
     let (locks, _) = Kind::Lease.locks(LONG);
@@ -43,7 +43,7 @@ async fn a_lease_is_seen_from_its_grant_to_its_end() {
 #[tokio::test]
 async fn an_advisory_lock_is_seen_from_its_grant_to_the_end_of_its_session() {
     let _turn = docker_shared();
-    let observer = Observer::start().await;
+    let observer = Observer::start(Kind::Lease, postgres_address()).await;
     let key = unique_key();
     let (locks, _) = Kind::Advisory.locks(LONG);
     let first = locks.acquire(&key, soon()).await.unwrap();
@@ -75,19 +75,21 @@ async fn an_advisory_lock_is_seen_from_its_grant_to_the_end_of_its_session() {
 
 #[tokio::test]
 async fn an_observer_without_a_server_says_so() {
-    let (tx, _rx) = mpsc::channel(1);
-    let (ready, is_ready) = oneshot::channel();
-    let observed = Backend::PostgresLease.servers().program.observe(Watch {
-        address: NOBODY,
-        node: "postgres",
-        keys: None,
-        events: tx,
-        ready,
-        stop: CancellationToken::new(),
-    });
-    let error = observed.await.unwrap_err();
-    assert!(matches!(error.problem, LockProblem::Unreachable(_)));
-    assert!(is_ready.await.is_err());
+    for backend in [Backend::PostgresLease, Backend::Mariadb] {
+        let (tx, _rx) = mpsc::channel(1);
+        let (ready, is_ready) = oneshot::channel();
+        let observed = backend.servers().program.observe(Watch {
+            address: NOBODY,
+            node: "database",
+            keys: None,
+            events: tx,
+            ready,
+            stop: CancellationToken::new(),
+        });
+        let error = observed.await.unwrap_err();
+        assert!(matches!(error.problem, LockProblem::Unreachable(_)));
+        assert!(is_ready.await.is_err());
+    }
 }
 
 fn told(rows: &[LockEvent]) -> Vec<(LockEventKind, &str, u64)> {
@@ -105,24 +107,24 @@ fn number_of(key: &str) -> i64 {
     hash.cast_signed()
 }
 
-struct Observer {
+pub struct Observer {
     stop: CancellationToken,
     told: watch::Receiver<Vec<LockEvent>>,
     observing: JoinHandle<()>,
 }
 
 impl Observer {
-    async fn start() -> Observer {
+    pub async fn start(kind: Kind, address: String) -> Observer {
         let (tx, mut rx) = mpsc::channel(10);
         let (ready, is_ready) = oneshot::channel();
         let stop = CancellationToken::new();
         let asked_to_stop = stop.clone();
         let (telling, told) = watch::channel(Vec::new());
         let observing = tokio::spawn(async move {
-            let address = postgres_address();
-            let observing = Backend::PostgresLease.servers().program.observe(Watch {
+            let backend: Backend = kind.name().parse().unwrap();
+            let observing = backend.servers().program.observe(Watch {
                 address: &address,
-                node: "postgres",
+                node: kind.name(),
                 keys: None,
                 events: tx,
                 ready,
@@ -137,7 +139,11 @@ impl Observer {
             observed.unwrap();
         });
         let version = timeout(10 * SECOND, is_ready).await.unwrap().unwrap();
-        assert!(version.starts_with("15."), "{version}");
+        let expected = ["15.", "10.11."];
+        assert!(
+            expected.iter().any(|it| version.starts_with(it)),
+            "{version}"
+        );
         Observer {
             stop,
             told,
@@ -146,7 +152,7 @@ impl Observer {
     }
 
     /// Returns when so many rows of a key have been told.
-    async fn has_told(&self, key: &str, rows: usize) {
+    pub async fn has_told(&self, key: &str, rows: usize) {
         let mut told = self.told.clone();
         let enough = |all: &Vec<LockEvent>| all.iter().filter(|row| row.key == key).count() >= rows;
         let waited = timeout(10 * SECOND, told.wait_for(enough)).await;
@@ -154,7 +160,7 @@ impl Observer {
     }
 
     /// The rows of one key: other tests use the same server.
-    async fn stop(self, key: &str) -> Vec<LockEvent> {
+    pub async fn stop(self, key: &str) -> Vec<LockEvent> {
         self.stop.cancel();
         timeout(10 * SECOND, self.observing).await.unwrap().unwrap();
         let rows = self.told.borrow();

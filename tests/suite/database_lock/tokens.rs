@@ -1,4 +1,4 @@
-//! What tokens rest on: a column, and a sequence, that are on disk before they are answered.
+//! What tokens rest on: a column, a sequence and a row, that are on disk before they are answered.
 
 use super::kit::*;
 use crate::support::{docker_shared, own_postgres, tokens_only_grow};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 async fn thousands_of_tokens_only_grow_while_the_server_is_restarted() {
     let _turn = docker_shared();
     for kind in KINDS {
-        let server = Arc::new(own_postgres());
+        let server = Arc::new(kind.own_server());
         let clients = (0..3).map(|_| kind.locks_at(&server.address, 2 * SECOND).0);
         let restart = |_| -> Box<dyn FnOnce() + Send> {
             let server = server.clone();

@@ -1,10 +1,11 @@
-//! The locks in a real Postgres: what they grant, what they refuse, and what they leave behind.
-//! One server serves all tests at once, so each has its own key.
+//! The locks in a real Postgres and a real MariaDB: what they grant, what they refuse, and what they
+//! leave behind. One server of each serves all tests at once, so each test has its own key.
 
 mod cancelling;
 mod faults;
 pub mod kit;
 mod late;
+mod mariadb;
 mod observer;
 mod servers;
 mod sessions;

@@ -3,16 +3,12 @@
 use super::kit::*;
 use crate::support::{contenders_exclude_each_other, docker_shared, postgres_address};
 use fencing_lock::LockProblem;
-use uuid::Uuid;
 
-/// Makes a database of its own, with these statements in it, and returns its address.
+/// Makes a Postgres database of its own, with these statements in it, and returns its address.
 async fn database(statements: &str) -> String {
-    let name = format!("db_{}", Uuid::new_v4().simple());
-    let server = connection().await;
-    let create = format!("CREATE DATABASE {name}");
-    server.batch_execute(&create).await.unwrap();
-    let address = format!("postgres://postgres@{}/{name}", postgres_address());
-    let statements = statements.replace("DB", &name);
+    let address = Kind::Lease.database().await;
+    let (_, name) = address.rsplit_once('/').expect("its name");
+    let statements = statements.replace("DB", name);
     let inside = connection_to(&address).await;
     inside.batch_execute(&statements).await.unwrap();
     address
@@ -22,7 +18,7 @@ async fn database(statements: &str) -> String {
 async fn what_is_missing_is_made_by_whoever_comes_first() {
     let _turn = docker_shared();
     for kind in KINDS {
-        let address = database("").await;
+        let address = kind.database().await;
         let clients = (0..10).map(|_| kind.locks_at(&address, LONG).0).collect();
         contenders_exclude_each_other(&unique_key(), clients).await;
     }

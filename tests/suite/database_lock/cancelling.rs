@@ -1,7 +1,7 @@
 //! Waits that are cancelled and leases that are dropped leave nothing behind.
 
 use super::kit::*;
-use crate::support::{docker_shared, postgres_address, times};
+use crate::support::{docker_shared, times};
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
@@ -41,7 +41,7 @@ async fn cancel(kind: Kind, cancellations: usize) {
     }
     waits.join_all().await;
     for key in &keys {
-        until_free(kind, &postgres_address(), key).await;
+        until_free(kind, &kind.address(), key).await;
     }
     assert_eq!(metrics.leases_held.get(), 0, "{kind:?}");
     assert_eq!(metrics.queue_length.get(), 0, "{kind:?}");

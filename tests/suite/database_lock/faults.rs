@@ -1,7 +1,7 @@
 //! Connections that break, and servers that are silent, gone or no lock servers.
 
 use super::kit::*;
-use crate::support::{docker_shared, postgres_address, stranger};
+use crate::support::{docker_shared, stranger};
 use fencing_lock::{LockError, LockProblem, LostReason, ReleaseOutcome, keep_renewed};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
@@ -14,7 +14,7 @@ async fn a_holder_behind_a_dead_connection_is_told_by_its_deadline() {
     let _turn = docker_shared();
     for kind in KINDS {
         let cut = CancellationToken::new();
-        let address = proxy(cut.clone(), Cut::Silent).await;
+        let address = proxy(kind, cut.clone(), Cut::Silent).await;
         let ttl = 3 * SECOND;
         let (locks, _) = kind.locks_at(&address, ttl);
         let lease = locks.acquire(&unique_key(), soon()).await.unwrap();
@@ -32,7 +32,7 @@ async fn a_connection_that_broke_is_opened_again() {
     let _turn = docker_shared();
     for kind in KINDS {
         let cut = CancellationToken::new();
-        let address = proxy(cut.clone(), Cut::Closed).await;
+        let address = proxy(kind, cut.clone(), Cut::Closed).await;
         let (locks, _) = kind.locks_at(&address, LONG);
         let key = unique_key();
         let lease = locks.acquire(&key, soon()).await.unwrap();
@@ -105,14 +105,15 @@ enum Cut {
 }
 
 /// Passes everything on until it is cut.
-async fn proxy(cut: CancellationToken, how: Cut) -> String {
+async fn proxy(kind: Kind, cut: CancellationToken, how: Cut) -> String {
+    let server = kind.address();
     stranger(move |mut client| {
-        let cut = cut.clone();
+        let (cut, server) = (cut.clone(), server.clone());
         let is_old = !cut.is_cancelled();
         async move {
-            let mut postgres = TcpStream::connect(postgres_address()).await.unwrap();
+            let mut server = TcpStream::connect(server).await.unwrap();
             tokio::select! {
-                _ = tokio::io::copy_bidirectional(&mut client, &mut postgres) => {}
+                _ = tokio::io::copy_bidirectional(&mut client, &mut server) => {}
                 () = cut.cancelled(), if is_old || how == Cut::Silent => {
                     if how == Cut::Silent {
                         sleep(LONG).await;

@@ -1,9 +1,10 @@
-//! Advisory locks end with their session, and their holder hears of it.
+//! Locks end with their session, and their holder hears of it.
 
 use super::kit::*;
-use crate::support::docker_shared;
+use crate::support::{Wire, docker_shared};
 use fencing_lock::{LockProblem, LostReason, ReleaseOutcome};
-use tokio::time::timeout;
+use futures_util::future::join_all;
+use tokio::time::{Instant, timeout};
 
 /// Ends the sessions that hold an advisory lock and were started by this test's clients.
 const END_THE_HOLDER: &str = "SELECT pg_terminate_backend(pid) FROM pg_locks
@@ -39,30 +40,56 @@ async fn a_holder_hears_at_once_that_its_session_was_ended() {
 #[tokio::test]
 async fn sessions_are_used_again_and_do_not_add_up() {
     let _turn = docker_shared();
-    let (locks, metrics) = Kind::Advisory.locks(LONG);
-    for _ in 0..50 {
-        let lease = locks.acquire(&unique_key(), soon()).await.unwrap();
-        assert_eq!(lease.release().await, ReleaseOutcome::Released);
+    for kind in OF_SESSIONS {
+        let (locks, metrics) = kind.locks(LONG);
+        for _ in 0..50 {
+            let lease = locks.acquire(&unique_key(), soon()).await.unwrap();
+            assert_eq!(lease.release().await, ReleaseOutcome::Released);
+        }
+        assert_eq!(metrics.requests.get(), 100, "a try and a release each");
     }
-    assert_eq!(metrics.requests.get(), 100, "a try and a release each");
 }
 
 /// As a pooler does that gives one session to two clients.
 #[tokio::test]
 async fn a_session_that_serves_somebody_else_is_refused() {
     let _turn = docker_shared();
-    let address = crate::support::postgres_address();
-    let server = connection().await;
-    let name = format!("db_{}", uuid::Uuid::new_v4().simple());
-    let create = format!("CREATE DATABASE {name}");
-    server.batch_execute(&create).await.unwrap();
+    let address = Kind::Advisory.database().await;
+    let (_, name) = address.rsplit_once('/').expect("its name");
     let mark = format!("ALTER DATABASE {name} SET fencing_lock.owner = 'another'");
-    server.batch_execute(&mark).await.unwrap();
-    let address = format!("postgres://postgres@{address}/{name}");
+    connection().await.batch_execute(&mark).await.unwrap();
     let (locks, _) = Kind::Advisory.locks_at(&address, LONG);
     let error = locks.try_acquire("k").await.unwrap_err();
     let LockProblem::Refused(words) = &error.problem else {
         panic!("{error}");
     };
     assert!(words.contains("pooler"), "{words}");
+}
+
+/// After a cut without a word, the sessions that waited for their next lock are all dead.
+#[tokio::test]
+async fn idle_sessions_that_are_dead_cost_one_time_limit_and_not_one_each() {
+    let _turn = docker_shared();
+    for kind in OF_SESSIONS {
+        let wire = Wire::to(kind.address()).await;
+        let (locks, metrics) = kind.locks_at(&wire.address, LONG);
+        let keys: Vec<String> = (0..5).map(|_| unique_key()).collect();
+        let leases = keys.iter().map(|key| locks.acquire(key, soon()));
+        for lease in join_all(leases).await {
+            assert_eq!(lease.unwrap().release().await, ReleaseOutcome::Released);
+        }
+        wire.hold();
+        let before = metrics.requests.get();
+        let lease = locks
+            .acquire(&keys[0], Instant::now() + LONG)
+            .await
+            .unwrap();
+        let asked = metrics.requests.get() - before;
+        assert!(
+            asked <= 2,
+            "{kind:?}: one that was dead, one that is new: {asked}"
+        );
+        assert_eq!(lease.release().await, ReleaseOutcome::Released);
+        wire.cut();
+    }
 }
