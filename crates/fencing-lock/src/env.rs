@@ -2,16 +2,11 @@
 //!
 //! This is the only file of the crate that looks at a wall clock, draws at random, starts
 //! a task or opens a TCP stream. Some connections are opened by a client library, and never
-//! in a world: those to an etcd, to a MariaDB, and to a Redis which is not reached by plain
-//! TCP.
+//! in a world: those to an etcd, to a MariaDB, to a ZooKeeper (whose library also has timers and
+//! tasks of its own), and to a Redis which is not reached by plain TCP.
 //! Waits use tokio's clock, which a test can pause.
 
-#[cfg(any(
-    feature = "redis",
-    feature = "etcd",
-    feature = "mariadb",
-    feature = "postgres"
-))]
+#[cfg(feature = "backend")]
 use super::task::Task;
 use async_trait::async_trait;
 use futures_util::future::BoxFuture;
@@ -116,12 +111,7 @@ impl Env {
     }
 
     /// Starts a task that ends when the result is dropped.
-    #[cfg(any(
-        feature = "redis",
-        feature = "etcd",
-        feature = "mariadb",
-        feature = "postgres"
-    ))]
+    #[cfg(feature = "backend")]
     pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> Task {
         match &self.world {
             None => Task::of_tokio(tokio::spawn(task)),

@@ -47,6 +47,9 @@ pub enum LockProblem {
     TtlTooLong { ttl: Duration },
     #[error("a TTL of {} ms is over within the {} ms that clocks may drift", .ttl.as_millis(), .drift.as_millis())]
     TtlWithinDrift { ttl: Duration, drift: Duration },
+    /// The servers would keep the lock for another time, and its waiters would not expect that.
+    #[error("a TTL of {} ms cannot be kept: the servers allow {} {} ms; change it, or their limits", .ttl.as_millis(), least_or_most(.ttl, .kept), .kept.as_millis())]
+    TtlNotKept { ttl: Duration, kept: Duration },
     /// There was no connection, so nothing was asked and nothing can have happened.
     #[error("no connection: {0}")]
     Unreachable(String),
@@ -109,8 +112,17 @@ impl LockProblem {
     pub fn is_final(&self) -> bool {
         matches!(
             self,
-            LockProblem::QueueFull { .. } | LockProblem::TtlWithinDrift { .. }
+            LockProblem::QueueFull { .. }
+                | LockProblem::TtlWithinDrift { .. }
+                | LockProblem::TtlNotKept { .. }
         )
+    }
+}
+
+fn least_or_most(ttl: &Duration, kept: &Duration) -> &'static str {
+    match ttl < kept {
+        true => "at least",
+        false => "at most",
     }
 }
 

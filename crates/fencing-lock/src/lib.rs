@@ -20,7 +20,7 @@ mod env;
 mod error;
 #[cfg(feature = "etcd")]
 mod etcd;
-#[cfg(any(feature = "redis", feature = "etcd"))]
+#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper"))]
 mod follow_through;
 mod held;
 mod in_flight;
@@ -45,17 +45,14 @@ mod reentrant;
 mod requests;
 #[cfg(any(feature = "mariadb", feature = "postgres"))]
 mod sessions;
-#[cfg(any(
-    feature = "redis",
-    feature = "etcd",
-    feature = "mariadb",
-    feature = "postgres"
-))]
+#[cfg(feature = "backend")]
 mod task;
 mod wait;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod wakes;
 mod watchdog;
+#[cfg(feature = "zookeeper")]
+mod zookeeper;
 
 #[cfg(feature = "etcd")]
 pub use self::etcd::{EtcdBackend, EtcdLockApiBackend, EtcdSettings};
@@ -87,6 +84,8 @@ pub use requests::Requests;
 #[cfg(any(feature = "mariadb", feature = "postgres"))]
 pub use sessions::SessionBackend;
 pub use watchdog::keep_renewed;
+#[cfg(feature = "zookeeper")]
+pub use zookeeper::{ZookeeperBackend, ZookeeperSettings};
 
 /// Connections to the servers and the names of their keys, for code that watches or fills
 /// the servers without the locks.
@@ -112,5 +111,11 @@ pub mod servers {
         Lua, bounded as bounded_redis, client as redis_client,
         connect_problem_of as redis_connect_problem, fence_key as redis_fence_key,
         lock_key as redis_lock_key, lock_of as lock_of_redis_name, problem_of as redis_problem,
+    };
+    #[cfg(feature = "zookeeper")]
+    pub use super::zookeeper::{
+        LOCKS as ZOOKEEPER_LOCKS, check_address as check_zookeeper_address,
+        lock_and_place as lock_and_place_of_zookeeper,
+        owner_and_number as owner_of_zookeeper_place,
     };
 }
