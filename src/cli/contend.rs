@@ -2,7 +2,7 @@ use super::load::{self, ServerAddresses, WrittenScenario, scalar};
 use super::*;
 use crate::resource::ResourceClient;
 use crate::run::LocalRequest;
-use crate::services::Backend;
+use crate::services::{Backend, Program};
 
 const RESOURCE_DEADLINE: Duration = Duration::from_secs(5);
 
@@ -17,7 +17,7 @@ const RESOURCE_DEADLINE: Duration = Duration::from_secs(5);
 pub struct Contend {
     #[command(flatten)]
     servers: ServerAddresses,
-    /// Locks to use, a case each [default: redis for one --redis, redlock for several, etcd for --etcd, postgres-lease for --postgres, mariadb for --mariadb]
+    /// Locks to use, a case each [default: by the servers that are named: redis for one --redis, redlock for several, postgres-lease for --postgres, otherwise the lock that is called like the option]
     #[arg(long, value_delimiter = ',', value_name = "BACKEND")]
     backend: Vec<String>,
     /// Ways to wait for a lock on one Redis, a case each: spin, notify, queue [default: spin]
@@ -119,29 +119,18 @@ impl Contend {
     }
 
     fn backends(&self, mistakes: &mut Vec<String>) -> Vec<Backend> {
-        let ServerAddresses {
-            redis,
-            etcd,
-            postgres,
-            mariadb,
-        } = &self.servers;
         if self.servers.all().next().is_none() {
-            mistakes.push(
-                "name the lock servers with --redis HOST:PORT, --etcd HOST:PORT, --postgres HOST:PORT or --mariadb HOST:PORT"
-                    .into(),
-            );
+            let options = Program::all().into_iter();
+            let options = options.map(|program| format!("--{} HOST:PORT", program.name));
+            let options = options.collect::<Vec<_>>().join(", ");
+            mistakes.push(format!("name the lock servers with one of {options}"));
         }
         let (asked_by, backends) = if self.backend.is_empty() {
-            let of_redis = match redis.len() {
-                0 => None,
-                1 => Some(Backend::Redis),
-                _ => Some(Backend::Redlock),
-            };
-            let of_etcd = (!etcd.is_empty()).then_some(Backend::Etcd);
-            let of_postgres = (!postgres.is_empty()).then_some(Backend::PostgresLease);
-            let of_mariadb = (!mariadb.is_empty()).then_some(Backend::Mariadb);
-            let backends = [of_redis, of_etcd, of_postgres, of_mariadb].into_iter();
-            let backends: Vec<Backend> = backends.flatten().collect();
+            let backends = self.servers.programs().filter_map(|program| {
+                let named = self.servers.of_program(program.name).len();
+                program.usual_backend(named)
+            });
+            let backends: Vec<Backend> = backends.collect();
             ("--redis", backends)
         } else {
             let backends = words::<Backend>("--backend", &self.backend, mistakes);

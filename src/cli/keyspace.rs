@@ -44,15 +44,14 @@ pub struct Keyspace {
 impl Keyspace {
     pub async fn execute(self, home: Option<&Path>) -> Result<Exit, Failure> {
         let mut mistakes = load::mistakes_in_addresses(&self.servers);
-        let ServerAddresses {
-            redis,
-            etcd,
-            postgres,
-            mariadb,
-        } = &self.servers;
-        for (option, named) in [("--postgres", postgres), ("--mariadb", mariadb)] {
-            if !named.is_empty() {
-                mistakes.push(format!("{option}: only a Redis or an etcd can be measured"));
+        let [redis, etcd] = ["redis", "etcd"].map(|program| self.servers.of_program(program));
+        let measured = [Backend::Redis, Backend::Etcd].map(|backend| backend.servers().program);
+        for program in self.servers.programs() {
+            if !measured.contains(&program) {
+                let option = program.name;
+                mistakes.push(format!(
+                    "--{option}: only a Redis or an etcd can be measured"
+                ));
             }
         }
         let backend = match (redis.len(), etcd.is_empty()) {

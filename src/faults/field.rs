@@ -2,7 +2,7 @@
 //! inside.
 
 use super::packet_filter::PacketFilters;
-use super::readback::etcd;
+use super::readback;
 use super::witness::Witnesses;
 use super::*;
 use crate::cluster::NodeSpec;
@@ -124,12 +124,8 @@ impl Field {
         for node in self.servers.keys() {
             let asked = async {
                 match self.server(node).await? {
-                    Some((Readback::Etcd, address)) => etcd::leads(address).await.map(Some),
-                    Some((
-                        Readback::Redis | Readback::Postgres | Readback::Mariadb | Readback::Http,
-                        _,
-                    ))
-                    | None => Ok(None),
+                    Some(server) => readback::leads(server).await,
+                    None => Ok(None),
                 }
             };
             match asked.await {

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 const PROGRAM: Program = Program {
     name: "etcd",
+    about: "The members of an etcd cluster",
     own_keys: "/locks/",
     is_cluster: true,
     has_places: true,

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 const PROGRAM: Program = Program {
     name: "mariadb",
+    about: "A MariaDB, with the user and the database fencing_lock and without a password",
     own_keys: "fencing_lock_tokens/",
     is_cluster: false,
     has_places: false,

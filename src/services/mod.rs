@@ -147,6 +147,8 @@ impl fmt::Display for LockServers {
 pub struct Program {
     /// The name of its servers in options: `--redis`.
     pub name: &'static str,
+    /// What these options name, for a help text.
+    pub about: &'static str,
     /// The prefix of the keys of this project's own locks.
     pub own_keys: &'static str,
     /// Its servers are one cluster: they have to ask each other, and one of them leads.
@@ -169,6 +171,30 @@ impl PartialEq for Program {
 }
 
 impl Program {
+    /// Returns every program that some service runs on, once each.
+    pub fn all() -> Vec<&'static Program> {
+        let mut all: Vec<&Program> = Vec::new();
+        for backend in Backend::ALL {
+            let program = backend.servers().program;
+            if !all.contains(&program) {
+                all.push(program);
+            }
+        }
+        all
+    }
+
+    /// Returns the service that is meant if somebody names this many of its servers and no service.
+    pub fn usual_backend(&self, servers: usize) -> Option<Backend> {
+        let on_it = || {
+            Backend::ALL
+                .iter()
+                .filter(|it| it.servers().program == self)
+        };
+        let may_have = |most: Option<usize>| most.is_none_or(|most| servers <= most);
+        let fits = on_it().find(|it| may_have(it.servers().at_most));
+        fits.or_else(|| on_it().next()).copied()
+    }
+
     /// Watches a server as an observer and sends what it held, for `locks.jsonl`.
     pub async fn observe(&self, watch: Watch<'_>) -> Result<(), LockError> {
         let layout = Layout::new(self.own_keys, watch.keys);

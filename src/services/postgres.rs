@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 const PROGRAM: Program = Program {
     name: "postgres",
+    about: "A Postgres, with the user and the database postgres and without a password",
     own_keys: "fencing_locks/",
     is_cluster: false,
     has_places: false,

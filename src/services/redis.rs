@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 pub(super) const REDIS: Program = Program {
     name: "redis",
+    about: "A Redis; several are the independent nodes of Redlock",
     own_keys: "lock:",
     is_cluster: false,
     has_places: false,

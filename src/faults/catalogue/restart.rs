@@ -1,4 +1,4 @@
-use super::super::readback::{mariadb, postgres, redis};
+use super::super::readback;
 use super::*;
 
 pub const RESTART: Form = Form {
@@ -103,31 +103,20 @@ impl Injection for Restarted {
     }
 }
 
-/// Gives a Redis or a database something that it remembers unless it loses its data. Servers of
-/// other kinds, and replicas, are not asked to remember anything.
 async fn give_memory(field: &Field, node: &Name) -> Proof {
-    match field.server(node).await? {
-        Some((Readback::Redis, address)) => {
-            if !redis::is_primary(address).await? {
-                return Ok(());
-            }
-            redis::remember(address).await?;
-        }
-        Some((Readback::Postgres, address)) => postgres::remember(address).await?,
-        Some((Readback::Mariadb, address)) => mariadb::remember(address).await?,
-        Some((Readback::Etcd | Readback::Http, _)) | None => return Ok(()),
+    if let Some(server) = field.server(node).await?
+        && readback::remember(server).await?
+    {
+        field.remembering.lock().insert(node.clone());
     }
-    field.remembering.lock().insert(node.clone());
     Ok(())
 }
 
 async fn is_remembered(field: &Field, node: &Name) -> Proof<Option<bool>> {
     let was_given = field.remembering.lock().contains(node);
     match field.server(node).await?.filter(|_| was_given) {
-        Some((Readback::Redis, address)) => redis::remembers(address).await.map(Some),
-        Some((Readback::Postgres, address)) => postgres::remembers(address).await.map(Some),
-        Some((Readback::Mariadb, address)) => mariadb::remembers(address).await.map(Some),
-        Some((Readback::Etcd | Readback::Http, _)) | None => Ok(None),
+        Some(server) => readback::remembers(server).await,
+        None => Ok(None),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::super::Proof;
 use super::super::field::Field;
-use super::{etcd, http_date, mariadb, postgres, redis};
+use super::{etcd, http_date, time};
 use crate::clock::raw_monotonic_ns;
 use crate::model::{ClockName, Name, UnprovenReason};
 use crate::services::Readback;
@@ -11,12 +11,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The source that a clock is read from.
 pub enum Dial {
-    /// The command TIME.
-    Redis(SocketAddr),
-    /// `clock_timestamp()`, in a session of its own.
-    Postgres(SocketAddr),
-    /// `SYSDATE(6)`.
-    Mariadb(SocketAddr),
+    /// The server's own answer to the question for its time.
+    Server(Readback, SocketAddr),
     /// The `Date` of an answer, which has whole seconds.
     Http(SocketAddr),
     /// The time that is left of a lease, in whole seconds, by the leader's clock.
@@ -54,12 +50,14 @@ impl Dial {
                 worker: node.to_owned(),
                 clock,
             }),
-            (Some((Readback::Redis, address)), ClockName::Realtime) => Ok(Dial::Redis(address)),
-            (Some((Readback::Postgres, address)), ClockName::Realtime) => {
-                Ok(Dial::Postgres(address))
+            (Some((kind, address)), ClockName::Realtime) => {
+                let tells_it = time((kind, address), host_realtime_ns).await?.is_some();
+                Ok(if tells_it {
+                    Dial::Server(kind, address)
+                } else {
+                    Dial::Http(address)
+                })
             }
-            (Some((Readback::Mariadb, address)), ClockName::Realtime) => Ok(Dial::Mariadb(address)),
-            (Some((_, address)), ClockName::Realtime) => Ok(Dial::Http(address)),
             (Some((Readback::Etcd, address)), ClockName::Monotonic) => {
                 if !etcd::leads(address).await? {
                     return Err(UnprovenReason::ClockOfNoLeader);
@@ -79,19 +77,19 @@ impl Dial {
     /// Returns the smallest difference that can be distinguished from none.
     pub fn resolution_ns(&self) -> i64 {
         match self {
-            Dial::Redis(_) | Dial::Postgres(_) | Dial::Mariadb(_) | Dial::Worker { .. } => 20 * MS,
+            Dial::Server(..) | Dial::Worker { .. } => 20 * MS,
             Dial::Http(_) | Dial::Lease { .. } => 5 * SECOND,
         }
     }
 
     pub async fn read(&self, field: &Field) -> Proof<Ahead> {
         match self {
-            Dial::Redis(address) => most_exact(|| redis::time(*address, host_realtime_ns)).await,
-            Dial::Postgres(address) => {
-                most_exact(|| postgres::time(*address, host_realtime_ns)).await
-            }
-            Dial::Mariadb(address) => {
-                most_exact(|| mariadb::time(*address, host_realtime_ns)).await
+            Dial::Server(kind, address) => {
+                let ask = || async {
+                    let told = time((*kind, *address), host_realtime_ns).await?;
+                    told.ok_or(UnprovenReason::ClockHidden)
+                };
+                most_exact(ask).await
             }
             Dial::Http(address) => {
                 let before = host_realtime_ns();

@@ -2,13 +2,15 @@
 //! to nobody else, so no network fault affects them.
 
 pub mod clock;
-pub mod etcd;
+mod etcd;
 mod http_date;
-pub mod mariadb;
-pub mod postgres;
+mod mariadb;
+mod postgres;
 pub mod redis;
 
+use super::Proof;
 use crate::model::UnprovenReason;
+use crate::services::Readback;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -16,6 +18,53 @@ const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
 
 /// The limit of an answer. A list of many leases is much shorter.
 const MAX_ANSWER_BYTES: usize = 64 * 1024 * 1024;
+
+/// Gives a server something that it remembers unless it loses its data. Returns whether it did:
+/// replicas, and servers of some kinds, are not asked to remember anything.
+pub async fn remember(server: (Readback, SocketAddr)) -> Proof<bool> {
+    match server {
+        (Readback::Redis, address) if !redis::is_primary(address).await? => return Ok(false),
+        (Readback::Redis, address) => redis::remember(address).await?,
+        (Readback::Postgres, address) => postgres::remember(address).await?,
+        (Readback::Mariadb, address) => mariadb::remember(address).await?,
+        (Readback::Etcd | Readback::Http, _) => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// Returns whether a server still has what it was given; None if its kind is given nothing.
+pub async fn remembers(server: (Readback, SocketAddr)) -> Proof<Option<bool>> {
+    let remembers = match server {
+        (Readback::Redis, address) => redis::remembers(address).await,
+        (Readback::Postgres, address) => postgres::remembers(address).await,
+        (Readback::Mariadb, address) => mariadb::remembers(address).await,
+        (Readback::Etcd | Readback::Http, _) => return Ok(None),
+    };
+    remembers.map(Some)
+}
+
+/// Returns whether a member leads its cluster; None if it is not a member of one.
+pub async fn leads(server: (Readback, SocketAddr)) -> Proof<Option<bool>> {
+    match server {
+        (Readback::Etcd, address) => etcd::leads(address).await.map(Some),
+        (Readback::Redis | Readback::Postgres | Readback::Mariadb | Readback::Http, _) => Ok(None),
+    }
+}
+
+/// Returns the realtime clock of a server, in nanoseconds, between two readings of ours; None if
+/// only the date of an answer tells it.
+async fn time(
+    server: (Readback, SocketAddr),
+    ours: impl Fn() -> i64,
+) -> Proof<Option<(i64, i64, i64)>> {
+    let read = match server {
+        (Readback::Redis, address) => redis::time(address, ours).await,
+        (Readback::Postgres, address) => postgres::time(address, ours).await,
+        (Readback::Mariadb, address) => mariadb::time(address, ours).await,
+        (Readback::Etcd | Readback::Http, _) => return Ok(None),
+    };
+    read.map(Some)
+}
 
 /// Makes the reason for a server that does not answer as it should.
 fn failed(address: SocketAddr, error: impl ToString) -> UnprovenReason {

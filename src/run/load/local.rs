@@ -13,9 +13,6 @@ use crate::run::options::new_record;
 use crate::run::phase_times::PhaseTimes;
 use crate::run::settle::is_still;
 use crate::scenario::{Case, Scenario};
-use crate::services::LockServers;
-use clap::Args;
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 pub struct LocalRequest<'a> {
@@ -25,56 +22,6 @@ pub struct LocalRequest<'a> {
     pub resource: Option<String>,
     pub seed: u64,
     pub results: PathBuf,
-}
-
-/// `host:port` of each server, by the program that it runs.
-#[derive(Args, Clone, Debug, Default)]
-pub struct ServerAddresses {
-    /// A Redis; several are the independent nodes of Redlock
-    #[arg(long, value_delimiter = ',', value_name = "HOST:PORT")]
-    pub redis: Vec<String>,
-    /// The members of an etcd cluster
-    #[arg(long, value_delimiter = ',', value_name = "HOST:PORT")]
-    pub etcd: Vec<String>,
-    /// A Postgres, with the user and the database postgres and without a password
-    #[arg(long, value_delimiter = ',', value_name = "HOST:PORT")]
-    pub postgres: Vec<String>,
-    /// A MariaDB, with the user and the database fencing_lock and without a password
-    #[arg(long, value_delimiter = ',', value_name = "HOST:PORT")]
-    pub mariadb: Vec<String>,
-}
-
-impl ServerAddresses {
-    fn by_program(&self) -> [(&'static str, &[String]); 4] {
-        [
-            ("redis", &self.redis),
-            ("etcd", &self.etcd),
-            ("postgres", &self.postgres),
-            ("mariadb", &self.mariadb),
-        ]
-    }
-
-    /// Returns every address with the program that runs there.
-    pub fn all(&self) -> impl Iterator<Item = (&'static str, &String)> {
-        let all = self.by_program().into_iter();
-        all.flat_map(|(program, all)| all.iter().map(move |address| (program, address)))
-    }
-
-    pub fn of(&self, kind: LockServers) -> &[String] {
-        let mut all = self.by_program().into_iter();
-        let found = all.find(|(program, _)| *program == kind.program.name);
-        found.map_or(&[], |(_, all)| all)
-    }
-
-    fn environment(&self) -> BTreeMap<String, String> {
-        let named = self
-            .by_program()
-            .into_iter()
-            .filter(|(_, all)| !all.is_empty());
-        named
-            .map(|(name, all)| (format!("servers {name}"), all.join(",")))
-            .collect()
-    }
 }
 
 /// Runs every case, one after the other: they share the servers and the machine.

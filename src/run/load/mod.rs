@@ -1,12 +1,14 @@
 //! A case of `kind: load`: this process makes the load on servers in containers or anywhere else,
 //! and writes what it measures to disk as it goes.
 
+mod addresses;
 mod local;
 mod plots;
 mod recording;
 mod resource_process;
 
-pub use local::{LocalRequest, ServerAddresses, run_local};
+pub use addresses::ServerAddresses;
+pub use local::{LocalRequest, run_local};
 pub use plots::{draw_plots, write_plots};
 
 use super::evidence::Evidence;

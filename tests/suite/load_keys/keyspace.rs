@@ -188,12 +188,7 @@ async fn at_its_deadline_it_is_told_to_stop_and_not_dropped() {
     scenario.cases[0].setup.deadline = SECOND;
     let request = LocalRequest {
         scenario: &scenario,
-        servers: ServerAddresses {
-            redis: vec![server.address.clone()],
-            etcd: Vec::new(),
-            postgres: Vec::new(),
-            mariadb: Vec::new(),
-        },
+        servers: ServerAddresses::new("redis", vec![server.address.clone()]),
         resource: None,
         seed: 3,
         results: fresh_folder("keyspace-deadline"),

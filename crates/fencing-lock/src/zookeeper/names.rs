@@ -76,7 +76,17 @@ mod tests {
 
     #[test]
     fn no_two_keys_share_a_line() {
-        let keys = ["a", "a/b", "a%2Fb", "a%", ".", "..", "ü", "A", "account 42 / ü"];
+        let keys = [
+            "a",
+            "a/b",
+            "a%2Fb",
+            "a%",
+            ".",
+            "..",
+            "ü",
+            "A",
+            "account 42 / ü",
+        ];
         let mut lines: Vec<String> = keys.iter().map(|key| line(key)).collect();
         assert!(lines.iter().all(|line| line.matches('/').count() == 3));
         lines.sort();

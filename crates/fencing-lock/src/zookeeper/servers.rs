@@ -1,5 +1,5 @@
-use super::failure::Failure;
 use super::ZookeeperSettings;
+use super::failure::Failure;
 use crate::{Env, LockProblem, without_password};
 use prometheus_client::metrics::counter::Counter;
 use std::time::Duration;
@@ -128,7 +128,10 @@ mod tests {
             "not an address:1",
         ] {
             let refused = check_address(address).unwrap_err();
-            assert!(matches!(refused, LockProblem::BadAddress { .. }), "{address}");
+            assert!(
+                matches!(refused, LockProblem::BadAddress { .. }),
+                "{address}"
+            );
         }
     }
 }
