@@ -31,6 +31,8 @@ const WAITING_REPORTS: usize = 4096;
 /// The channels on which reports come in: of leases, and of advisory locks.
 const LEASES: &str = "fencepost_observed";
 const ADVISORY: &str = "fencing_lock_observed";
+/// How the text begins by which an observer finds its own end.
+const END: &str = "end ";
 /// The end of a session cannot be awaited. It is looked for only while a session holds a lock.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 const ALIVE: &str = "SELECT pid FROM pg_stat_activity WHERE pid = ANY($1)";
@@ -60,7 +62,7 @@ impl Observer {
         };
         let observer = Observer {
             node: watch.node.to_owned(),
-            end: format!("end {}", Uuid::new_v4()),
+            end: format!("{END}{}", Uuid::new_v4()),
             connection: connect_postgres(watch.address, STEP_TIMEOUT, hears).await?,
             reports,
             advisory: SessionHolds::new(watch.node),
@@ -127,6 +129,8 @@ impl Observer {
         let text = word.payload();
         let rows = match word.channel() {
             _ if text == self.end => return Ok(ControlFlow::Break(())),
+            // Another observer of the same database ends.
+            LEASES if text.starts_with(END) => return Ok(ControlFlow::Continue(())),
             ADVISORY => self.advisory.changed(at_ns, word.process_id(), read(text)?),
             _ => read::<LeaseChange>(text)?.rows(at_ns, &self.node),
         };

@@ -86,7 +86,13 @@ pub struct SessionBackend<S: SessionServer> {
 
 struct Held<S: SessionServer> {
     session: Arc<Session<S>>,
-    _keeper: Option<Task>,
+    _keeping: Keeping<S>,
+}
+
+/// What a holder's belief in its lock comes from, and ends with.
+enum Keeping<S: SessionServer> {
+    Confirmed { _by: Task },
+    Trusted { _without: Keeper<S> },
 }
 
 /// How long the server lets somebody wait in one statement. A client that is cut off
@@ -165,7 +171,12 @@ impl<S: SessionServer> SessionBackend<S> {
         };
         let held = Held {
             session,
-            _keeper: self.confirms.then(|| self.env().spawn(keeper.keep())),
+            _keeping: match self.confirms {
+                true => Keeping::Confirmed {
+                    _by: self.env().spawn(keeper.keep()),
+                },
+                false => Keeping::Trusted { _without: keeper },
+            },
         };
         self.held.lock().insert(ask.owner.to_owned(), held);
         Ok(grant)
