@@ -64,7 +64,8 @@ mod tests {
     use crate::scenario::Settings;
     use tokio_util::sync::CancellationToken;
 
-    /// The cases of the library that need a container, beside all on a database.
+    /// The cases of the library that need a container, beside all on servers that are only run in
+    /// containers.
     const NOT_LOCALLY: [&str; 9] = [
         // Their faults cut links between members.
         "etcd-minority-holder unfenced",
@@ -123,7 +124,8 @@ mod tests {
                 }
                 let words = format!("{name} {}", case.name);
                 let topology = case.setup.topology.as_str();
-                if topology.starts_with("postgres") || topology.starts_with("mariadb") {
+                let programs = ["redis", "redlock", "etcd"];
+                if !programs.iter().any(|program| topology.starts_with(program)) {
                     assert!(reason.is_some(), "{words}");
                 } else if reason.is_some() {
                     lacking.push(words);

@@ -25,12 +25,18 @@ pub struct Links {
 
 struct Source {
     toxiproxy: ToxiproxyClient,
-    /// The routes by destination.
-    ways: BTreeMap<Name, ProxyRoute>,
+    /// The routes by destination: one for each port of it, the first of which is probed.
+    ways: BTreeMap<Name, Vec<Way>>,
     /// The faults that keep a proxy from listening, by destination.
     refusals: Mutex<BTreeMap<Name, BTreeSet<u32>>>,
     /// The server that a link leads to, if it is not the destination in the link's name.
     led_to: Mutex<BTreeMap<Name, Name>>,
+}
+
+/// One proxy of a source, and the route through it.
+struct Way {
+    proxy: String,
+    route: ProxyRoute,
 }
 
 /// A link that a fault affects, and the streams of it.
@@ -72,7 +78,8 @@ impl Links {
             return BTreeMap::new();
         };
         let ways = source.ways.iter();
-        ways.map(|(name, way)| (name.clone(), way.found_at))
+        // All routes of one destination are found at one address, where it has many ports.
+        ways.filter_map(|(name, ways)| Some((name.clone(), ways.first()?.route.found_at)))
             .collect()
     }
 
@@ -88,8 +95,8 @@ impl Links {
 
     /// Returns the address that the source of a link dials.
     pub fn called(&self, link: &Link) -> Option<&str> {
-        let way = self.sources.get(&link.from)?.ways.get(&link.to)?;
-        Some(&way.called)
+        let ways = self.sources.get(&link.from)?.ways.get(&link.to)?;
+        Some(&ways.first()?.route.called)
     }
 
     pub fn around(&self, node: &Name) -> Vec<Link> {
@@ -109,32 +116,49 @@ impl Links {
     }
 
     pub async fn put_on(&self, link: &Link, toxic: &Toxic) -> Proof {
-        let toxiproxy = self.toxiproxy(link)?;
-        let added = toxiproxy.add_toxic(&link.to, toxic).await;
-        added.map(drop).map_err(failed)
+        let source = self.source(link)?;
+        for proxy in source.proxies(link) {
+            let added = source.toxiproxy.add_toxic(proxy, toxic).await;
+            added.map_err(failed)?;
+        }
+        Ok(())
     }
 
     /// Removes a toxic; it is fine if the toxic is gone already.
     pub async fn take_off(&self, link: &Link, toxic: &str) -> Proof {
-        let toxiproxy = self.toxiproxy(link)?;
-        match toxiproxy.remove_toxic(&link.to, toxic).await {
-            Err(error) if error.status() != Some(404) => Err(failed(error)),
-            _ => Ok(()),
+        let source = self.source(link)?;
+        for proxy in source.proxies(link) {
+            match source.toxiproxy.remove_toxic(proxy, toxic).await {
+                Err(error) if error.status() != Some(404) => return Err(failed(error)),
+                _ => {}
+            }
         }
+        Ok(())
     }
 
-    /// Returns whether a toxic of the fault with this name is there.
+    /// Returns whether a toxic of the fault with this name is there, on any port.
     pub async fn has_toxic(&self, link: &Link, name: &str) -> Proof<bool> {
-        let toxics = self.toxiproxy(link)?.toxics(&link.to).await;
-        let toxics = toxics.map_err(failed)?;
+        let source = self.source(link)?;
         let of_fault = format!("{name}-");
-        Ok(toxics.iter().any(|toxic| toxic.name.starts_with(&of_fault)))
+        for proxy in source.proxies(link) {
+            let toxics = source.toxiproxy.toxics(proxy).await.map_err(failed)?;
+            if toxics.iter().any(|toxic| toxic.name.starts_with(&of_fault)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
-    /// Returns whether nobody listens at the beginning of a link.
+    /// Returns whether nobody listens at the beginning of a link, on any port.
     pub async fn refuses(&self, link: &Link) -> Proof<bool> {
-        let proxy = self.toxiproxy(link)?.proxy(&link.to).await;
-        Ok(!proxy.map_err(failed)?.enabled)
+        let source = self.source(link)?;
+        for proxy in source.proxies(link) {
+            let proxy = source.toxiproxy.proxy(proxy).await.map_err(failed)?;
+            if proxy.enabled {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     pub async fn refuse(&self, link: &Link, fault: u32) -> Proof {
@@ -162,7 +186,11 @@ impl Links {
             enabled: Some(!refused),
             ..ProxyChange::default()
         };
-        change_proxy(&source.toxiproxy, link, &change).await
+        for proxy in source.proxies(link) {
+            let changed = source.toxiproxy.update(proxy, &change).await;
+            changed.map_err(failed)?;
+        }
+        Ok(())
     }
 
     /// Leads the link to another server from now on; this closes open connections.
@@ -173,7 +201,8 @@ impl Links {
             ..ProxyChange::default()
         };
         let source = self.source(link)?;
-        change_proxy(&source.toxiproxy, link, &change).await?;
+        let changed = source.toxiproxy.update(&link.to, &change).await;
+        changed.map_err(failed)?;
         source
             .led_to
             .lock()
@@ -191,10 +220,6 @@ impl Links {
         let source = self.sources.get(&link.from);
         source.ok_or_else(|| UnprovenReason::UnknownLink { link: link.clone() })
     }
-
-    fn toxiproxy(&self, link: &Link) -> Proof<&ToxiproxyClient> {
-        Ok(&self.source(link)?.toxiproxy)
-    }
 }
 
 impl Source {
@@ -210,18 +235,32 @@ impl Source {
         };
         let toxiproxy = control(cluster, &node).await?.map_err(failed)?;
         await_answer(&toxiproxy).await.map_err(failed)?;
-        let ways = reached.iter().map(async |server| {
-            let way = cluster.way(&node, server).await?;
-            Ok::<_, ClusterError>((server.node.clone(), way))
+        let routes = reached.iter().map(async |server| {
+            let route = cluster.way(&node, server).await?;
+            Ok::<_, ClusterError>((server.clone(), route))
         });
-        let ways = try_join_all(ways).await?;
-        toxiproxy.populate(&proxies(&ways)).await.map_err(failed)?;
+        let routes = try_join_all(routes).await?;
+        let proxies = proxies(&routes);
+        toxiproxy.populate(&proxies).await.map_err(failed)?;
+        let mut ways: BTreeMap<Name, Vec<Way>> = BTreeMap::new();
+        for ((server, route), proxy) in routes.into_iter().zip(proxies) {
+            let proxy = proxy.name;
+            ways.entry(server.node)
+                .or_default()
+                .push(Way { proxy, route });
+        }
         Ok(Source {
             toxiproxy,
-            ways: ways.into_iter().collect(),
+            ways,
             refusals: Mutex::default(),
             led_to: Mutex::default(),
         })
+    }
+
+    /// Returns the proxies that a link is made of.
+    fn proxies(&self, link: &Link) -> impl Iterator<Item = &str> {
+        let ways = self.ways.get(&link.to).into_iter().flatten();
+        ways.map(|way| way.proxy.as_str())
     }
 }
 
@@ -230,14 +269,21 @@ pub fn proxy_of(source: &Name) -> Name {
     source.behind("toxiproxy")
 }
 
-/// Returns the proxies of one source, each named after its destination.
-pub fn proxies(ways: &[(Name, ProxyRoute)]) -> Vec<NewProxy> {
-    let proxies = ways.iter().map(|(destination, way)| NewProxy {
-        name: destination.to_string(),
-        listen: way.listen.clone(),
-        upstream: way.upstream.clone(),
-        enabled: true,
-    });
+/// Returns the proxies of one source, each named after its destination. If a destination has more
+/// than one port, the others are in the name as well.
+pub fn proxies(routes: &[(Endpoint, ProxyRoute)]) -> Vec<NewProxy> {
+    let mut named = BTreeSet::new();
+    let proxies = routes
+        .iter()
+        .map(|(Endpoint { node, port }, route)| NewProxy {
+            name: match named.insert(node) {
+                true => node.to_string(),
+                false => format!("{node}-{port}"),
+            },
+            listen: route.listen.clone(),
+            upstream: route.upstream.clone(),
+            enabled: true,
+        });
     proxies.collect()
 }
 
@@ -270,11 +316,6 @@ pub async fn control(
         &format!("http://{address}"),
         ANSWER_DEADLINE,
     ))
-}
-
-async fn change_proxy(toxiproxy: &ToxiproxyClient, link: &Link, change: &ProxyChange) -> Proof {
-    let changed = toxiproxy.update(&link.to, change).await;
-    changed.map(drop).map_err(failed)
 }
 
 pub fn failed(error: ToxiproxyError) -> UnprovenReason {

@@ -12,6 +12,7 @@ mod postgres;
 mod recorded;
 mod redis;
 mod redlock;
+pub mod zookeeper;
 
 pub use key_template::KeyTemplate;
 #[cfg(debug_assertions)]
@@ -58,6 +59,8 @@ pub enum Backend {
     /// The same, without a look at the session while the lock is held. A server that ends silent
     /// sessions frees the lock under its holder even without any fault.
     MariadbWithoutPing,
+    /// A line of numbered nodes in a ZooKeeper ensemble.
+    Zookeeper,
 }
 
 impl Backend {
@@ -76,6 +79,7 @@ impl Backend {
             Backend::PostgresAdvisoryUnchecked => &postgres::ADVISORY_UNCHECKED,
             Backend::Mariadb => &mariadb::MARIADB,
             Backend::MariadbWithoutPing => &mariadb::WITHOUT_PING,
+            Backend::Zookeeper => &zookeeper::ZOOKEEPER,
         }
     }
 
@@ -215,8 +219,23 @@ pub enum Readback {
     Postgres,
     /// Its clock, what it remembers.
     Mariadb,
+    /// Its role, its start, what it remembers.
+    Zookeeper,
     /// The date of its answers.
     Http,
+}
+
+impl Readback {
+    /// Returns the first bytes for a server that closes the connection of whoever asks it for a
+    /// page.
+    pub fn question(self) -> Option<&'static str> {
+        match self {
+            // The start of a session: the server asks for a password, or accepts or refuses it.
+            Readback::Postgres => Some("\0\0\0\x17\0\x03\0\0user\0postgres\0\0"),
+            Readback::Zookeeper => Some("ruok"),
+            Readback::Redis | Readback::Etcd | Readback::Mariadb | Readback::Http => None,
+        }
+    }
 }
 
 /// The way in which the cost of a great many keys is measured.

@@ -4,7 +4,6 @@ use crate::support::project;
 use fencepost::cluster::topology::Endpoint;
 use fencepost::cluster::{ProxyRoute, Topology};
 use fencepost::faults::proxies;
-use fencepost::model::Name;
 use std::collections::BTreeMap;
 use std::fs;
 use std::net::Ipv4Addr;
@@ -32,9 +31,9 @@ fn the_proxies_are_those_of_the_topologies() {
 }
 
 /// As containers see them.
-fn ways(reached: &[Endpoint]) -> Vec<(Name, ProxyRoute)> {
+fn ways(reached: &[Endpoint]) -> Vec<(Endpoint, ProxyRoute)> {
     let proxy = Ipv4Addr::UNSPECIFIED.into();
     let ways = reached.iter();
-    ways.map(|server| (server.node.clone(), ProxyRoute::by_name(server, proxy)))
+    ways.map(|server| (server.clone(), ProxyRoute::by_name(server, proxy)))
         .collect()
 }

@@ -114,8 +114,8 @@ pub mod servers {
     };
     #[cfg(feature = "zookeeper")]
     pub use super::zookeeper::{
-        LOCKS as ZOOKEEPER_LOCKS, check_address as check_zookeeper_address,
-        lock_and_place as lock_and_place_of_zookeeper,
+        LOCKS as ZOOKEEPER_LOCKS, SESSIONS as ZOOKEEPER_SESSIONS,
+        check_address as check_zookeeper_address, lock_and_place as lock_and_place_of_zookeeper,
         owner_and_number as owner_of_zookeeper_place,
     };
 }

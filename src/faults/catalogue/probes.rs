@@ -220,8 +220,11 @@ async fn ask_all(field: &Field, links: &[Link], question: &Question) -> Proof<Ve
 pub async fn ask(field: &Field, link: &Link, question: &Question) -> Proof<Answer> {
     let called = field.links()?.called(link);
     let called = called.ok_or_else(|| UnprovenReason::UnknownLink { link: link.clone() })?;
+    let server = field.servers.get(&field.links()?.leads_to(link));
+    let own = server.and_then(|server| server.answers.question());
     let question = Question {
         to: called.to_owned(),
+        say: question.say.clone().or(own.map(str::to_owned)),
         ..question.clone()
     };
     field.witnesses.ask(&link.from, question).await

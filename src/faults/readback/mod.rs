@@ -7,6 +7,7 @@ mod http_date;
 mod mariadb;
 mod postgres;
 pub mod redis;
+mod zookeeper;
 
 use super::Proof;
 use crate::model::UnprovenReason;
@@ -27,7 +28,7 @@ pub async fn remember(server: (Readback, SocketAddr)) -> Proof<bool> {
         (Readback::Redis, address) => redis::remember(address).await?,
         (Readback::Postgres, address) => postgres::remember(address).await?,
         (Readback::Mariadb, address) => mariadb::remember(address).await?,
-        (Readback::Etcd | Readback::Http, _) => return Ok(false),
+        (Readback::Etcd | Readback::Zookeeper | Readback::Http, _) => return Ok(false),
     }
     Ok(true)
 }
@@ -38,7 +39,7 @@ pub async fn remembers(server: (Readback, SocketAddr)) -> Proof<Option<bool>> {
         (Readback::Redis, address) => redis::remembers(address).await,
         (Readback::Postgres, address) => postgres::remembers(address).await,
         (Readback::Mariadb, address) => mariadb::remembers(address).await,
-        (Readback::Etcd | Readback::Http, _) => return Ok(None),
+        (Readback::Etcd | Readback::Zookeeper | Readback::Http, _) => return Ok(None),
     };
     remembers.map(Some)
 }
@@ -47,6 +48,7 @@ pub async fn remembers(server: (Readback, SocketAddr)) -> Proof<Option<bool>> {
 pub async fn leads(server: (Readback, SocketAddr)) -> Proof<Option<bool>> {
     match server {
         (Readback::Etcd, address) => etcd::leads(address).await.map(Some),
+        (Readback::Zookeeper, address) => zookeeper::leads(address).await.map(Some),
         (Readback::Redis | Readback::Postgres | Readback::Mariadb | Readback::Http, _) => Ok(None),
     }
 }
@@ -61,6 +63,11 @@ async fn time(
         (Readback::Redis, address) => redis::time(address, ours).await,
         (Readback::Postgres, address) => postgres::time(address, ours).await,
         (Readback::Mariadb, address) => mariadb::time(address, ours).await,
+        // Only a leader dates transactions.
+        (Readback::Zookeeper, address) if !zookeeper::leads(address).await? => {
+            return Err(UnprovenReason::ClockOfNoLeader);
+        }
+        (Readback::Zookeeper, address) => zookeeper::time(address, ours).await,
         (Readback::Etcd | Readback::Http, _) => return Ok(None),
     };
     read.map(Some)

@@ -6,11 +6,11 @@ use crate::services::{Backend, KeyTemplate, LockOptions, ReleaseStyle};
 fields! {
     /// The lock of a scenario, or of a worker.
     pub struct DraftLock {
-        /// `redis`, `redlock`, `etcd`, `postgres-lease`, `postgres-advisory`, `mariadb`;
-        /// `redlock-unsafe-tokens`, `etcd-lock-api`, `postgres-advisory-unchecked` and
-        /// `mariadb-without-ping` for comparison. The topology has to have its servers
+        /// the lock service: `redis`, `redlock`, `etcd`, `postgres-lease` and others; docs/locks.md
+        /// describes each. The topology has to have its servers
         backend: At<Backend> = choice("backend", Backend::ALL), required;
-        /// how long a grant lives; with etcd whole seconds, at least 2
+        /// how long a grant lives; with etcd whole seconds, at least 2; with
+        /// ZooKeeper 500ms to 60s
         ttl: At<Duration> = duration(), required;
         /// of `redis`: `spin`, `notify` or `queue`
         wait: At<WaitPolicy> = choice("way to wait", &WaitPolicy::ALL), default(WaitPolicy::default());

@@ -38,8 +38,7 @@ impl Check<'_> {
         match who {
             Some(_) => {}
             None if name.value == LEADER => {
-                let message =
-                    "`leader` is the leader of an etcd cluster, and this topology has none";
+                let message = "`leader` is the leader of an etcd cluster or a ZooKeeper ensemble, and this topology has none";
                 report.add(name.place, message);
             }
             None => self.unknown_node(name, report),

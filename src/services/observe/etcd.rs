@@ -1,4 +1,4 @@
-use super::etcd_rows::{End, Lines, LockPlace};
+use super::lines::{End, Lines, LockPlace};
 use super::*;
 use etcd_client::{
     ConnectOptions, Event, GetOptions, GetResponse, KeyValue, WatchOptions, WatchResponse,
@@ -150,6 +150,9 @@ impl Observer {
         let owner = readable(place.value());
         let standing = LockPlace {
             owner: Some(owner).filter(|owner| !owner.is_empty()),
+            token: u64::try_from(place.create_revision())
+                .ok()
+                .map(FencingToken),
             lease: place.lease(),
         };
         let age = (place.create_revision(), place.key().to_vec());

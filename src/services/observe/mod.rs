@@ -1,20 +1,22 @@
 //! Observers at the lock servers, which report what each server held, for `locks.jsonl`.
 
 mod etcd;
-mod etcd_rows;
 mod layout;
+mod lines;
 mod mariadb;
 mod postgres;
 mod postgres_rows;
 mod redis;
 mod redis_rows;
 mod session_rows;
+mod zookeeper;
 
 pub use etcd::observe_etcd;
 pub use layout::Layout;
 pub use mariadb::observe_mariadb;
 pub use postgres::observe_postgres;
 pub use redis::observe_redis;
+pub use zookeeper::observe_zookeeper;
 
 use super::KeyTemplate;
 use crate::clock::raw_monotonic_ns;

@@ -8,7 +8,7 @@ mod session;
 mod standing;
 
 #[cfg(feature = "servers")]
-pub use names::{LOCKS, lock_and_place, owner_and_number};
+pub use names::{LOCKS, SESSIONS, lock_and_place, owner_and_number};
 #[cfg(feature = "servers")]
 pub use servers::check_address;
 

@@ -3,7 +3,7 @@
 use crate::Env;
 
 /// The parents of everything, which stay.
-pub(super) const SESSIONS: &str = "/fencing-lock/sessions";
+pub const SESSIONS: &str = "/fencing-lock/sessions";
 pub const LOCKS: &str = "/fencing-lock/locks";
 
 /// The length of the name of an attempt, which is a UUID.

@@ -1,6 +1,7 @@
 use super::*;
 
-/// Turns what an etcd reports about places in lines into rows of `locks.jsonl`.
+/// Turns what a server reports about places in lines into rows of `locks.jsonl`: an etcd, or a
+/// ZooKeeper.
 ///
 /// The first in a line holds its lock, so a grant is when an owner becomes the first. Arrivals
 /// behind others, and departures before the turn, are rows as well: from them the judge knows the
@@ -11,13 +12,16 @@ pub(super) struct Lines {
     lines: HashMap<String, BTreeMap<Age, LockPlace>>,
 }
 
-/// The create revision of a place; places that one transaction made share it.
+/// The create revision of a place, or its number in the line; places that one transaction made
+/// share a revision.
 type Age = (i64, Vec<u8>);
 
 /// One place in a line, as the server reports it.
 #[derive(Clone, Debug)]
 pub(super) struct LockPlace {
     pub(super) owner: Option<String>,
+    pub(super) token: Option<FencingToken>,
+    /// What ends the place if nobody deletes it: a lease, or a session.
     pub(super) lease: i64,
 }
 
@@ -46,10 +50,9 @@ impl Lines {
         standing: LockPlace,
     ) -> Option<LockEvent> {
         let line = self.lines.entry(lock.to_owned()).or_default();
-        let revision = age.0;
         let was_empty = line.is_empty();
         let is_holder = line.keys().next() == Some(&age);
-        let owner = standing.owner.clone();
+        let (owner, token) = (standing.owner.clone(), standing.token);
         let kind = match line.insert(age, standing) {
             None if was_empty => LockEventKind::Granted,
             None => LockEventKind::Queued,
@@ -58,7 +61,7 @@ impl Lines {
             // An owner that writes over a holder's key takes the lock.
             Some(_) => LockEventKind::Granted,
         };
-        Some(self.row(at_ns, lock, kind, owner, revision))
+        Some(self.row(at_ns, lock, kind, owner, token))
     }
 
     /// Returns the lease of a place, if its owner holds the lock.
@@ -85,10 +88,9 @@ impl Lines {
             return Vec::new();
         };
         if !was_first {
-            return vec![self.row(at_ns, lock, LockEventKind::Left, gone.owner, age.0)];
+            return vec![self.row(at_ns, lock, LockEventKind::Left, gone.owner, gone.token)];
         }
-        let next = line.first_key_value();
-        let next = next.map(|(age, standing)| (age.0, standing.owner.clone()));
+        let next = line.values().next().cloned();
         if next.is_none() {
             self.lines.remove(lock);
         }
@@ -96,9 +98,9 @@ impl Lines {
             End::Deleted => LockEventKind::Released,
             End::WithItsLease => LockEventKind::Expired,
         };
-        let mut rows = vec![self.row(at_ns, lock, kind, gone.owner, age.0)];
-        if let Some((revision, owner)) = next {
-            rows.push(self.row(at_ns, lock, LockEventKind::Granted, owner, revision));
+        let mut rows = vec![self.row(at_ns, lock, kind, gone.owner, gone.token)];
+        if let Some(LockPlace { owner, token, .. }) = next {
+            rows.push(self.row(at_ns, lock, LockEventKind::Granted, owner, token));
         }
         rows
     }
@@ -109,7 +111,7 @@ impl Lines {
         lock: &str,
         kind: LockEventKind,
         owner: Option<String>,
-        revision: i64,
+        token: Option<FencingToken>,
     ) -> LockEvent {
         LockEvent {
             at_ns,
@@ -117,7 +119,7 @@ impl Lines {
             key: lock.to_owned(),
             kind,
             owner,
-            token: u64::try_from(revision).ok().map(FencingToken),
+            token,
         }
     }
 }
@@ -131,6 +133,7 @@ mod tests {
     fn join(lines: &mut Lines, lock: &str, revision: i64, owner: &str) -> Vec<LockEvent> {
         let standing = LockPlace {
             owner: Some(owner.to_owned()),
+            token: Some(FencingToken(revision as u64)),
             lease: 7,
         };
         let age = (revision, owner.as_bytes().to_vec());

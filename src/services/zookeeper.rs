@@ -1,0 +1,103 @@
+//! A ZooKeeper ensemble.
+
+use super::observe::observe_zookeeper;
+use super::{Defect, LockServers, Opened, Program, Readback, Service};
+use crate::model::{ClockName, ServicePlan, joined};
+use fencing_lock::{ZookeeperBackend, ZookeeperSettings};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+const PROGRAM: Program = Program {
+    name: "zookeeper",
+    about: "The members of a ZooKeeper ensemble",
+    own_keys: "/fencing-lock/locks/",
+    is_cluster: true,
+    has_places: true,
+    answers: Readback::Zookeeper,
+    hints,
+    observe: |watch, layout| Box::pin(observe_zookeeper(watch, layout)),
+};
+
+/// The bounds of a session in the topology of this project: two of its ticks, and its maximum.
+const SHORTEST_SESSION: Duration = Duration::from_millis(500);
+const LONGEST_SESSION: Duration = Duration::from_secs(60);
+
+pub(super) const ZOOKEEPER: Service = Service {
+    group: "zookeeper",
+    servers: LockServers {
+        program: &PROGRAM,
+        at_least: 1,
+        at_most: None,
+        words: "a ZooKeeper ensemble",
+        topology: "zookeeper",
+    },
+    has_choices: false,
+    keyspace: None,
+    in_order: |_| true,
+    // A member has everything on disk, and so have the others.
+    plan: ServicePlan {
+        in_session: true,
+        renews_silently: true,
+        keeps_grants: true,
+        by_majority: false,
+        leases_by: ClockName::Monotonic,
+    },
+    ttl_conflict: |ttl| {
+        let is_kept = (SHORTEST_SESSION..=LONGEST_SESSION).contains(&ttl);
+        (!is_kept).then_some("the ZooKeeper of this project keeps sessions of 500ms to 60s")
+    },
+    open: |_, servers, _: Option<Defect>| -> Opened {
+        let settings = ZookeeperSettings::default();
+        Ok(Arc::new(ZookeeperBackend::new(servers, settings)?))
+    },
+};
+
+fn hints(servers: &[SocketAddr]) -> Vec<String> {
+    let all = joined(servers, ",");
+    let first = servers.first();
+    let look = first.map(|server| format!("echo srvr | nc {} {}", server.ip(), server.port()));
+    let contend = format!("fencepost contend --zookeeper {all} --duration 5s");
+    look.into_iter().chain([contend]).collect()
+}
+
+/// The facts that a server reports about itself.
+pub struct ServerStatus {
+    pub version: String,
+    pub leads: bool,
+}
+
+const MAX_STATUS_BYTES: u64 = 64 * 1024;
+
+/// Asks a server for its status by the four letters `srvr`, which need no session.
+pub async fn status(address: &str, within: Duration) -> io::Result<ServerStatus> {
+    let asking = async {
+        let mut stream = TcpStream::connect(address).await?;
+        stream.write_all(b"srvr").await?;
+        let mut text = String::new();
+        stream
+            .take(MAX_STATUS_BYTES)
+            .read_to_string(&mut text)
+            .await?;
+        let field = |name: &str| {
+            let mut lines = text.lines();
+            lines.find_map(|line| line.strip_prefix(name)?.split([',', '-']).next())
+        };
+        let mode = field("Mode: ");
+        let version = field("Zookeeper version: ");
+        match (mode, version) {
+            (Some(mode), Some(version)) => Ok(ServerStatus {
+                version: version.trim().to_owned(),
+                leads: ["leader", "standalone"].contains(&mode.trim()),
+            }),
+            // A member without a leader says only that it serves nobody.
+            _ => Err(io::Error::other(text.trim().to_owned())),
+        }
+    };
+    let too_late = |_| Err(io::ErrorKind::TimedOut.into());
+    timeout(within, asking).await.unwrap_or_else(too_late)
+}
