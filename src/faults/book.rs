@@ -219,6 +219,11 @@ impl Book {
         self.ended.lock().contains(node)
     }
 
+    /// Notes that a fault affects these nodes, although it is not done to them.
+    pub fn affects(&self, nodes: impl IntoIterator<Item = Name>) {
+        self.affected.lock().extend(nodes);
+    }
+
     pub fn has_been_affected(&self, node: &Name) -> bool {
         self.affected.lock().contains(node)
     }

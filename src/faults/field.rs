@@ -138,6 +138,17 @@ impl Field {
         Err(UnprovenReason::NoLeader { answers })
     }
 
+    /// Returns the services that a fault parts from each other. A member of a cluster may leave its
+    /// clients when it is cut off from the others.
+    pub(super) fn parted_services(&self, fault: &Fault) -> Vec<Name> {
+        let (Fault::Links(fault), Some(links)) = (fault, &self.links) else {
+            return Vec::new();
+        };
+        let links = links.gripped_by(fault).into_iter().map(|grip| grip.link);
+        let parted = links.filter(|link| self.services.contains_key(&link.from));
+        parted.flat_map(|link| [link.from, link.to]).collect()
+    }
+
     /// Ends all helpers beside nodes that served faults and proofs.
     pub(super) async fn dismiss_helpers(&self) {
         self.witnesses.called.dismiss_all().await;

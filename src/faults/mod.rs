@@ -124,6 +124,7 @@ impl Nemesis {
         let restarts = catalogue::injection(&fault, 0).restarts(&self.field);
         let ends_process = restarts || fault.kind().ends_process();
         let request = self.book.request(asked, &fault, lasting, ends_process);
+        self.book.affects(self.field.parted_services(&fault));
         let standing = ActiveFault::new(request, &fault, of);
         let proof = self.bring_about(&standing).await;
         self.book.conclude(&standing.request, proof)?;

@@ -60,7 +60,7 @@ pub(super) const ZOOKEEPER: Service = Service {
 fn hints(servers: &[SocketAddr]) -> Vec<String> {
     let all = joined(servers, ",");
     let first = servers.first();
-    let look = first.map(|server| format!("echo srvr | nc {} {}", server.ip(), server.port()));
+    let look = first.map(|server| format!("zkCli.sh -server {server} ls -R /fencing-lock"));
     let contend = format!("fencepost contend --zookeeper {all} --duration 5s");
     look.into_iter().chain([contend]).collect()
 }

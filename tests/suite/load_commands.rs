@@ -8,7 +8,7 @@ use crate::support::*;
 
 #[test]
 fn servers_have_to_be_named() {
-    let name_them = "name the lock servers with --redis HOST:PORT, --etcd HOST:PORT, --postgres HOST:PORT or --mariadb HOST:PORT";
+    let name_them = "name the lock servers with one of --redis HOST:PORT, --etcd HOST:PORT, ";
     offline(&["contend"])
         .expect_code(64)
         .expect_said(&[name_them]);

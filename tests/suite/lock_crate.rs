@@ -24,6 +24,7 @@ fn one_backend_brings_nothing_of_the_harness_along() {
         ("etcd", true),
         ("postgres", false),
         ("mariadb", false),
+        ("zookeeper", false),
     ] {
         let mut tree = cargo(&project());
         tree.args([

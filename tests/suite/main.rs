@@ -62,3 +62,4 @@ mod without_docker;
 mod worker_rounds;
 mod workflows;
 mod yaml_second_opinion;
+mod zookeeper_lock;

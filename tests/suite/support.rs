@@ -6,6 +6,7 @@ mod command;
 mod docker;
 mod home;
 mod local;
+mod observer;
 mod ordinary_user;
 mod promises;
 mod read;
@@ -25,6 +26,7 @@ pub use command::{Ended, Running, command, fencepost, images_lock, offline, star
 pub use docker::{Events, docker, docker_ok, owned_by};
 pub use home::{Home, copy_folder};
 pub use local::{Local, local, local_alone};
+pub use observer::Observer;
 pub use ordinary_user::{OrdinaryUser, SOCKET};
 pub use promises::{contenders_exclude_each_other, times, tokens_only_grow};
 pub use read::{await_row, json, rows, until};
@@ -33,8 +35,8 @@ pub use results::{Results, good, real};
 pub use said::Said;
 pub use servers::{
     Server, etcd_servers, mariadb_address, own_durable_redis, own_etcd, own_mariadb, own_postgres,
-    own_redis, own_small_etcd, postgres_address, redis_address, redis_container, redlock_servers,
-    start_together,
+    own_redis, own_small_etcd, own_zookeeper, postgres_address, redis_address, redis_container,
+    redlock_servers, start_together, zookeeper_servers,
 };
 pub use session::{once, tmp};
 pub use silent::Silent;

@@ -42,6 +42,7 @@ scenarios! {
     pause_gt_ttl_mariadb on CONTAINERS,
     pause_gt_ttl_postgres on CONTAINERS,
     pause_gt_ttl_redlock on CONTAINERS,
+    pause_gt_ttl_zookeeper on CONTAINERS,
     postgres_advisory_pgbouncer on CONTAINERS,
     postgres_advisory_stopped_holder on CONTAINERS,
     postgres_clock on CONTAINERS,
@@ -62,6 +63,8 @@ scenarios! {
     ttl_sweep on PROCESSES,
     work_gt_ttl on PROCESSES,
     worker_crash on CONTAINERS,
+    zookeeper_leader_kill on CONTAINERS,
+    zookeeper_session_expires on CONTAINERS,
 }
 
 /// As a test is called, and as a scenario is.

@@ -11,12 +11,14 @@ mod port;
 mod postgres;
 mod redis;
 mod shared;
+mod zookeeper;
 
 pub use etcd::{etcd_servers, own_etcd, own_small_etcd};
 pub use mariadb::{mariadb_address, own_mariadb};
 pub use postgres::{own_postgres, postgres_address};
 pub use redis::{own_durable_redis, own_redis, redis_address, redis_container, redlock_servers};
 pub use shared::heal_servers;
+pub use zookeeper::{own_zookeeper, zookeeper_servers};
 
 use super::docker::{docker, docker_ok};
 use super::said::Said;

@@ -6,7 +6,9 @@
 
 use super::super::said::Said;
 use super::super::session;
-use super::{Keeper, Plan, READY_DEADLINE, Server, State, etcd, mariadb, postgres, redis};
+use super::{
+    Keeper, Plan, READY_DEADLINE, Server, State, etcd, mariadb, postgres, redis, zookeeper,
+};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
@@ -25,12 +27,13 @@ pub struct Shared {
     servers: OnceLock<Vec<Server>>,
 }
 
-static ALL: [&Shared; 5] = [
+static ALL: [&Shared; 6] = [
     &redis::SINGLE,
     &redis::REDLOCK,
     &etcd::MEMBERS,
     &postgres::SINGLE,
     &mariadb::SINGLE,
+    &zookeeper::MEMBERS,
 ];
 
 /// The facts about a server that other processes need.

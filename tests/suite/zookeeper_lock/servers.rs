@@ -1,0 +1,108 @@
+//! Servers that are gone, come back, or are no lock servers.
+
+use super::kit::*;
+use crate::support::{docker_shared, own_zookeeper, stranger, tokens_only_grow};
+use fencing_lock::{LockError, LockProblem, ReleaseOutcome};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::time::{Instant, sleep, timeout};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thousands_of_tokens_only_grow_while_the_server_is_restarted() {
+    let _turn = docker_shared();
+    let server = Arc::new(own_zookeeper());
+    let address = [server.address.clone()];
+    let clients = (0..3).map(|_| locks_at(&address, 4 * SECOND).0);
+    let restart = |_| -> Box<dyn FnOnce() + Send> {
+        let server = server.clone();
+        Box::new(move || {
+            server.stop();
+            server.start();
+        })
+    };
+    tokens_only_grow(clients.collect(), (0..2).map(restart).collect()).await;
+}
+
+#[tokio::test]
+async fn a_member_that_is_not_there_is_passed_over() {
+    let _turn = docker_shared();
+    let mut some = vec![NOBODY.to_owned(); 3];
+    some.push(addresses()[1].clone());
+    let (locks, _) = locks_at(&some, LONG);
+    let lease = locks.acquire(&unique_key(), soon()).await.unwrap();
+    assert_eq!(lease.release().await, ReleaseOutcome::Released);
+}
+
+#[tokio::test]
+async fn a_lock_outlives_a_crash_of_all_servers() {
+    let _turn = docker_shared();
+    let server = own_zookeeper();
+    let address = [server.address.clone()];
+    let (locks, _) = locks_at(&address, LONG);
+    let key = unique_key();
+    let lease = locks.acquire(&key, soon()).await.unwrap();
+    server.stop();
+    let (others, _) = locks_at(&address, LONG);
+    let deadline = Instant::now() + SECOND;
+    let gone = others.acquire(&key, deadline).await.unwrap_err();
+    assert!(is_unreachable(&gone), "{gone}");
+    server.start();
+    assert!(others.try_acquire(&key).await.unwrap().is_none());
+    assert!(!lease.is_lost());
+    assert_eq!(lease.release().await, ReleaseOutcome::Released);
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_an_error_by_the_deadline() {
+    let error = acquire_from(NOBODY).await;
+    assert!(is_unreachable(&error), "{error}");
+    let named = (error.backend, error.node.as_str(), error.key.as_str());
+    assert_eq!(named, ("zookeeper", NOBODY, "account-42"));
+}
+
+#[tokio::test]
+async fn a_server_that_talks_nonsense_is_an_error_by_the_deadline() {
+    let address = stranger(|mut stream| async move {
+        let _ = stream.write_all(b"hello, I am no lock server\r\n").await;
+        sleep(LONG).await;
+    })
+    .await;
+    let error = acquire_from(&address).await;
+    assert!(matches!(error.problem, LockProblem::Timeout { .. }));
+    let (locks, _) = locks_at(&[address], LONG);
+    let error = timeout(10 * SECOND, locks.try_acquire("k")).await.unwrap();
+    let problem = error.unwrap_err().problem;
+    assert!(
+        matches!(problem, LockProblem::Unreachable(_)),
+        "{problem:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_server_that_never_answers_is_an_error_by_the_deadline() {
+    let address = stranger(|stream| async move {
+        sleep(LONG).await;
+        drop(stream);
+    })
+    .await;
+    let error = acquire_from(&address).await;
+    assert!(matches!(error.problem, LockProblem::Timeout { .. }));
+}
+
+fn is_unreachable(error: &LockError) -> bool {
+    let LockProblem::Timeout { last, .. } = &error.problem else {
+        return false;
+    };
+    matches!(last.as_deref(), Some(LockProblem::Unreachable(_)))
+}
+
+/// An acquire with half a second to go, from a server that will not grant it.
+async fn acquire_from(address: &str) -> LockError {
+    let (locks, _) = locks_at(&[address.to_owned()], LONG);
+    let deadline = Instant::now() + Duration::from_millis(500);
+    let error = locks.acquire("account-42", deadline).await.unwrap_err();
+    let late = Instant::now().saturating_duration_since(deadline);
+    assert!(late < 2 * SECOND, "{late:?} late");
+    error
+}
