@@ -48,7 +48,12 @@ async fn a_lock_outlives_a_crash_of_all_servers() {
     let gone = others.acquire(&key, deadline).await.unwrap_err();
     assert!(is_unreachable(&gone), "{gone}");
     server.start();
-    assert!(others.try_acquire(&key).await.unwrap().is_none());
+    let busy = others.acquire(&key, Instant::now() + 3 * SECOND).await;
+    let busy = busy.unwrap_err().problem;
+    assert!(
+        matches!(busy, LockProblem::Timeout { last: None, .. }),
+        "{busy}"
+    );
     assert!(!lease.is_lost());
     assert_eq!(lease.release().await, ReleaseOutcome::Released);
 }
