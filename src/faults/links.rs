@@ -33,7 +33,7 @@ struct Source {
     led_to: Mutex<BTreeMap<Name, Name>>,
 }
 
-/// One proxy of a source, and the route through it.
+/// One proxy, and the route through it.
 struct Way {
     proxy: String,
     route: ProxyRoute,
@@ -78,7 +78,6 @@ impl Links {
             return BTreeMap::new();
         };
         let ways = source.ways.iter();
-        // All routes of one destination are found at one address, where it has many ports.
         ways.filter_map(|(name, ways)| Some((name.clone(), ways.first()?.route.found_at)))
             .collect()
     }
@@ -203,10 +202,8 @@ impl Links {
         let source = self.source(link)?;
         let changed = source.toxiproxy.update(&link.to, &change).await;
         changed.map_err(failed)?;
-        source
-            .led_to
-            .lock()
-            .insert(link.to.clone(), server.node.clone());
+        let mut led_to = source.led_to.lock();
+        led_to.insert(link.to.clone(), server.node.clone());
         Ok(())
     }
 
@@ -244,10 +241,8 @@ impl Source {
         toxiproxy.populate(&proxies).await.map_err(failed)?;
         let mut ways: BTreeMap<Name, Vec<Way>> = BTreeMap::new();
         for ((server, route), proxy) in routes.into_iter().zip(proxies) {
-            let proxy = proxy.name;
-            ways.entry(server.node)
-                .or_default()
-                .push(Way { proxy, route });
+            let (proxy, of_node) = (proxy.name, ways.entry(server.node).or_default());
+            of_node.push(Way { proxy, route });
         }
         Ok(Source {
             toxiproxy,
@@ -269,8 +264,8 @@ pub fn proxy_of(source: &Name) -> Name {
     source.behind("toxiproxy")
 }
 
-/// Returns the proxies of one source, each named after its destination. If a destination has more
-/// than one port, the others are in the name as well.
+/// Returns the proxies of one source, each named after its destination; all but the first of one
+/// destination also after their port.
 pub fn proxies(routes: &[(Endpoint, ProxyRoute)]) -> Vec<NewProxy> {
     let mut named = BTreeSet::new();
     let proxies = routes
