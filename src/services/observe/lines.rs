@@ -188,6 +188,7 @@ mod tests {
         let mut write = |revision: i64, owner: &str| {
             let standing = LockPlace {
                 owner: Some(owner.to_owned()),
+                token: Some(FencingToken(1)),
                 lease: 7,
             };
             let place = (revision, format!("place-{revision}").into_bytes());

@@ -14,7 +14,7 @@ async fn a_holder_that_is_cut_off_is_told_before_another_is_granted() {
     let _turn = docker_shared();
     let wire = Wire::to(addresses()[0].clone()).await;
     let ttl = 3 * SECOND;
-    let (held_by, _) = locks_at(&[wire.address.clone()], ttl);
+    let (held_by, _) = locks_at(std::slice::from_ref(&wire.address), ttl);
     let key = unique_key();
     let lease = held_by.acquire(&key, soon()).await.unwrap();
     wire.hold();
@@ -40,7 +40,7 @@ async fn a_holder_that_is_cut_off_is_told_before_another_is_granted() {
 async fn a_silent_connection_is_left_for_another_and_nothing_is_lost() {
     let _turn = docker_shared();
     let wire = Wire::to(addresses()[0].clone()).await;
-    let (locks, _) = locks_at(&[wire.address.clone()], 4 * SECOND);
+    let (locks, _) = locks_at(std::slice::from_ref(&wire.address), 4 * SECOND);
     let key = unique_key();
     let lease = locks.acquire(&key, soon()).await.unwrap();
     let waiting = waiter(&locks, &key);
@@ -62,7 +62,7 @@ async fn a_silent_connection_is_left_for_another_and_nothing_is_lost() {
 async fn a_release_that_is_not_heard_is_sent_again() {
     let _turn = docker_shared();
     let wire = Wire::to(addresses()[0].clone()).await;
-    let (locks, _) = locks_at(&[wire.address.clone()], LONG);
+    let (locks, _) = locks_at(std::slice::from_ref(&wire.address), LONG);
     let key = unique_key();
     let lease = locks.acquire(&key, soon()).await.unwrap();
     wire.hold();

@@ -11,7 +11,7 @@ use zookeeper_client::Client;
 /// A wire to a server, and a client that has a session over it and has had the lock once.
 async fn behind_a_wire(ttl: Duration, key: &str) -> (Wire, LockClient) {
     let wire = Wire::to(addresses()[0].clone()).await;
-    let (locks, _) = locks_at(&[wire.address.clone()], ttl);
+    let (locks, _) = locks_at(std::slice::from_ref(&wire.address), ttl);
     let lease = locks.acquire(key, soon()).await.unwrap();
     assert_eq!(lease.release().await, ReleaseOutcome::Released);
     (wire, locks)

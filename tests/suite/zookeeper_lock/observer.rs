@@ -13,7 +13,7 @@ async fn a_lock_is_seen_from_its_grant_to_its_end() {
     let observer = Observer::start(Backend::Zookeeper, &addresses()[2], "3.8.").await;
     let key = unique_key();
     let wire = Wire::to(addresses()[0].clone()).await;
-    let (brief, _) = locks_at(&[wire.address.clone()], 2 * SECOND);
+    let (brief, _) = locks_at(std::slice::from_ref(&wire.address), 2 * SECOND);
     let (locks, _) = locks(LONG);
     let first = locks.acquire(&key, soon()).await.unwrap();
     observer.has_told(&key, 1).await;
