@@ -1,7 +1,7 @@
 //! What an observer at a database reports.
 
 use super::kit::*;
-use crate::support::{docker_shared, postgres_address};
+use crate::support::docker_shared;
 use fencepost::model::{LockEvent, LockEventKind};
 use fencepost::services::{Backend, Watch};
 use fencing_lock::{LockProblem, ReleaseOutcome};
@@ -16,10 +16,11 @@ use LockEventKind::{Expired, Granted, Released, Renewed};
 #[tokio::test]
 async fn a_lease_is_seen_from_its_grant_to_its_end() {
     let _turn = docker_shared();
-    let observer = Observer::start(Kind::Lease, postgres_address()).await;
+    let address = Kind::Lease.database().await;
+    let observer = Observer::start(Kind::Lease, address.clone()).await;
     let key = unique_key();
-    let (brief, _) = Kind::Lease.locks(Duration::from_millis(300));
-    let (locks, _) = Kind::Lease.locks(LONG);
+    let (brief, _) = Kind::Lease.locks_at(&address, Duration::from_millis(300));
+    let (locks, _) = Kind::Lease.locks_at(&address, LONG);
     let first = locks.acquire(&key, soon()).await.unwrap();
     first.renew().await.unwrap();
     let owners = [first.owner().to_owned()];
@@ -43,9 +44,10 @@ async fn a_lease_is_seen_from_its_grant_to_its_end() {
 #[tokio::test]
 async fn an_advisory_lock_is_seen_from_its_grant_to_the_end_of_its_session() {
     let _turn = docker_shared();
-    let observer = Observer::start(Kind::Lease, postgres_address()).await;
+    let address = Kind::Lease.database().await;
+    let observer = Observer::start(Kind::Lease, address.clone()).await;
     let key = unique_key();
-    let (locks, _) = Kind::Advisory.locks(LONG);
+    let (locks, _) = Kind::Advisory.locks_at(&address, LONG);
     let first = locks.acquire(&key, soon()).await.unwrap();
     let owner = first.owner().to_owned();
     assert_eq!(first.release().await, ReleaseOutcome::Released);
