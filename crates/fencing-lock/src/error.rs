@@ -48,8 +48,8 @@ pub enum LockProblem {
     #[error("a TTL of {} ms is over within the {} ms that clocks may drift", .ttl.as_millis(), .drift.as_millis())]
     TtlWithinDrift { ttl: Duration, drift: Duration },
     /// The servers would keep the lock for another time, and its waiters would not expect that.
-    #[error("a TTL of {} ms cannot be kept: the servers allow {} {} ms; change it, or their limits", .ttl.as_millis(), least_or_most(.ttl, .kept), .kept.as_millis())]
-    TtlNotKept { ttl: Duration, kept: Duration },
+    #[error("a TTL of {} ms cannot be kept: {said}", .ttl.as_millis())]
+    TtlNotKept { ttl: Duration, said: String },
     /// There was no connection, so nothing was asked and nothing can have happened.
     #[error("no connection: {0}")]
     Unreachable(String),
@@ -116,13 +116,6 @@ impl LockProblem {
                 | LockProblem::TtlWithinDrift { .. }
                 | LockProblem::TtlNotKept { .. }
         )
-    }
-}
-
-fn least_or_most(ttl: &Duration, kept: &Duration) -> &'static str {
-    match ttl < kept {
-        true => "at least",
-        false => "at most",
     }
 }
 

@@ -16,11 +16,18 @@ mod belief;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod bounded;
 mod client;
+#[cfg(feature = "consul")]
+mod consul;
 mod env;
 mod error;
 #[cfg(feature = "etcd")]
 mod etcd;
-#[cfg(any(feature = "redis", feature = "etcd", feature = "zookeeper"))]
+#[cfg(any(
+    feature = "consul",
+    feature = "etcd",
+    feature = "redis",
+    feature = "zookeeper"
+))]
 mod follow_through;
 mod held;
 mod in_flight;
@@ -54,6 +61,8 @@ mod watchdog;
 #[cfg(feature = "zookeeper")]
 mod zookeeper;
 
+#[cfg(feature = "consul")]
+pub use self::consul::{ConsulBackend, ConsulSettings};
 #[cfg(feature = "etcd")]
 pub use self::etcd::{EtcdBackend, EtcdLockApiBackend, EtcdSettings};
 #[cfg(feature = "mariadb")]
@@ -91,6 +100,10 @@ pub use zookeeper::{ZookeeperBackend, ZookeeperSettings};
 /// the servers without the locks.
 #[cfg(feature = "servers")]
 pub mod servers {
+    #[cfg(feature = "consul")]
+    pub use super::consul::{
+        Agent as ConsulAgent, Entry as ConsulEntry, lock_of as lock_of_consul_key,
+    };
     #[cfg(feature = "etcd")]
     pub use super::etcd::{
         Failure as EtcdFailure, Wire as EtcdWire, check_address as check_etcd_address,

@@ -70,7 +70,13 @@ impl From<Failure> for LockProblem {
             Failure::SessionOver => LockProblem::NoAnswer(words),
             Failure::NoNode | Failure::Garbage(_) => LockProblem::BadAnswer(words),
             Failure::Refused(_) => LockProblem::Refused(words),
-            Failure::TtlNotKept { ttl, kept } => LockProblem::TtlNotKept { ttl, kept },
+            Failure::TtlNotKept { ttl, kept } => {
+                let bound = if kept > ttl { "at least" } else { "at most" };
+                let kept = kept.as_millis();
+                let said =
+                    format!("the servers allow {bound} {kept} ms; change it, or their limits");
+                LockProblem::TtlNotKept { ttl, said }
+            }
         }
     }
 }
