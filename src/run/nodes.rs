@@ -198,6 +198,7 @@ fn worker_settings(lab: &Lab<'_>, setup: &Setup, worker: &Worker) -> BTreeMap<St
         ("FENCEPOST_WAIT", lock.wait.to_string()),
         ("FENCEPOST_RELEASE", lock.release.to_string()),
         ("FENCEPOST_FENCE_FLOOR", lock.fence_floor.to_string()),
+        ("FENCEPOST_LOCK_DELAY_MS", ms(lock.lock_delay)),
         ("FENCEPOST_GATES", gates.join(",")),
         // A worker that goes on for a time has no number of rounds.
         match worker.rounds {

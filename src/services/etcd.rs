@@ -32,6 +32,7 @@ pub(super) const ETCD: Service = Service {
         topology: "etcd",
     },
     has_choices: false,
+    has_lock_delay: false,
     keyspace: Some(Keyspace::Etcd),
     in_order: |_| true,
     // A member has everything on disk, and so have the others.

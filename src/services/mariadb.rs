@@ -28,6 +28,7 @@ pub(super) const MARIADB: Service = Service {
         topology: "mariadb",
     },
     has_choices: false,
+    has_lock_delay: false,
     keyspace: None,
     in_order: |_| false,
     plan: ServicePlan {

@@ -1,6 +1,7 @@
 //! The lock services. Each has a file with everything that is particular to it: its servers, how a
 //! lock on it is opened, what it promises, how an observer watches it.
 
+mod consul;
 mod etcd;
 mod key_template;
 mod mariadb;
@@ -61,6 +62,8 @@ pub enum Backend {
     MariadbWithoutPing,
     /// A line of numbered nodes in a ZooKeeper ensemble.
     Zookeeper,
+    /// A key of one Consul, held by a session.
+    Consul,
 }
 
 impl Backend {
@@ -80,6 +83,7 @@ impl Backend {
             Backend::Mariadb => &mariadb::MARIADB,
             Backend::MariadbWithoutPing => &mariadb::WITHOUT_PING,
             Backend::Zookeeper => &zookeeper::ZOOKEEPER,
+            Backend::Consul => &consul::CONSUL,
         }
     }
 
@@ -105,6 +109,8 @@ pub struct Service {
     pub servers: LockServers,
     /// `wait`, `release` and `fence_floor` can be chosen.
     pub has_choices: bool,
+    /// `lock_delay` can be chosen.
+    pub has_lock_delay: bool,
     /// The way in which the cost of a great many keys is measured on it, if it can be.
     pub keyspace: Option<Keyspace>,
     /// Returns whether grants follow the order of arrivals.
@@ -221,6 +227,8 @@ pub enum Readback {
     Mariadb,
     /// Its role, its start, what it remembers.
     Zookeeper,
+    /// The date of its answers, what it remembers.
+    Consul,
     /// The date of its answers.
     Http,
 }
@@ -233,7 +241,11 @@ impl Readback {
             // The start of a session: the server asks for a password, or accepts or refuses it.
             Readback::Postgres => Some("\0\0\0\x17\0\x03\0\0user\0postgres\0\0"),
             Readback::Zookeeper => Some("ruok"),
-            Readback::Redis | Readback::Etcd | Readback::Mariadb | Readback::Http => None,
+            Readback::Redis
+            | Readback::Etcd
+            | Readback::Mariadb
+            | Readback::Consul
+            | Readback::Http => None,
         }
     }
 }

@@ -1,6 +1,7 @@
 use super::Backend;
 use crate::model::not_one_of;
 use fencing_lock::{FenceFloor, WaitPolicy};
+use std::time::Duration;
 use strum::{Display, EnumString, VariantArray};
 
 /// The reaction of a worker that knows that its lease is lost.
@@ -21,7 +22,12 @@ pub struct LockOptions {
     pub wait: WaitPolicy,
     pub release: ReleaseStyle,
     pub fence_floor: FenceFloor,
+    /// How long the server grants the lock to nobody after it ended the session of a holder.
+    pub lock_delay: Duration,
 }
+
+/// A Consul takes a longer one for this.
+const LONGEST_LOCK_DELAY: Duration = Duration::from_secs(60);
 
 impl LockOptions {
     /// Returns the option that does not go with the others, and why.
@@ -45,6 +51,15 @@ impl LockOptions {
                     format!("`fence_floor` is a choice of the redis backend, not of {backend}");
                 return Some(("fence_floor", reason));
             }
+        }
+        if !self.lock_delay.is_zero() && !backend.service().has_lock_delay {
+            let reason =
+                format!("`lock_delay` is a choice of the consul backend, not of {backend}");
+            return Some(("lock_delay", reason));
+        }
+        if self.lock_delay > LONGEST_LOCK_DELAY {
+            let reason = "a Consul delays for 60s at most".to_owned();
+            return Some(("lock_delay", reason));
         }
         if is_release && self.wait.is_in_order() {
             let reason = "a release that only deletes hands over to nobody: use `wait: spin`";

@@ -30,6 +30,7 @@ pub(super) const LEASE: Service = Service {
     group: "postgres-lease",
     servers: ONE_POSTGRES,
     has_choices: false,
+    has_lock_delay: false,
     keyspace: None,
     in_order: |_| false,
     plan: ServicePlan {

@@ -28,6 +28,7 @@ pub(super) const ONE_REDIS: Service = Service {
         topology: "redis",
     },
     has_choices: true,
+    has_lock_delay: false,
     keyspace: Some(Keyspace::Redis),
     in_order: |lock| lock.wait.is_in_order(),
     plan: ServicePlan::ONE_SERVER,

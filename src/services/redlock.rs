@@ -18,6 +18,7 @@ pub(super) const REDLOCK: Service = Service {
     group: "redlock",
     servers: NODES,
     has_choices: false,
+    has_lock_delay: false,
     keyspace: None,
     in_order: |_| false,
     plan: ServicePlan {

@@ -37,6 +37,7 @@ pub(super) const ZOOKEEPER: Service = Service {
         topology: "zookeeper",
     },
     has_choices: false,
+    has_lock_delay: false,
     keyspace: None,
     in_order: |_| true,
     // A member has everything on disk, and so have the others.

@@ -38,6 +38,10 @@ pub struct WorkerTask {
     #[arg(long, env = "FENCEPOST_FENCE_FLOOR", default_value_t)]
     pub fence_floor: FenceFloor,
 
+    /// For how long to grant the lock to nobody after the end of a holder's session, on a Consul
+    #[arg(long, env = "FENCEPOST_LOCK_DELAY_MS", default_value = "0ms", value_parser = duration)]
+    pub lock_delay: Duration,
+
     /// The lock servers, as host:port with commas between
     #[arg(
         long,
@@ -124,6 +128,7 @@ impl WorkerTask {
             wait: self.wait,
             release: self.release,
             fence_floor: self.fence_floor,
+            lock_delay: self.lock_delay,
         }
     }
 

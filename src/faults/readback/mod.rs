@@ -2,6 +2,7 @@
 //! to nobody else, so no network fault affects them.
 
 pub mod clock;
+mod consul;
 mod etcd;
 mod http_date;
 mod mariadb;
@@ -28,6 +29,7 @@ pub async fn remember(server: (Readback, SocketAddr)) -> Proof<bool> {
         (Readback::Redis, address) => redis::remember(address).await?,
         (Readback::Postgres, address) => postgres::remember(address).await?,
         (Readback::Mariadb, address) => mariadb::remember(address).await?,
+        (Readback::Consul, address) => consul::remember(address).await?,
         (Readback::Etcd | Readback::Zookeeper | Readback::Http, _) => return Ok(false),
     }
     Ok(true)
@@ -39,6 +41,7 @@ pub async fn remembers(server: (Readback, SocketAddr)) -> Proof<Option<bool>> {
         (Readback::Redis, address) => redis::remembers(address).await,
         (Readback::Postgres, address) => postgres::remembers(address).await,
         (Readback::Mariadb, address) => mariadb::remembers(address).await,
+        (Readback::Consul, address) => consul::remembers(address).await,
         (Readback::Etcd | Readback::Zookeeper | Readback::Http, _) => return Ok(None),
     };
     remembers.map(Some)
@@ -49,7 +52,8 @@ pub async fn leads(server: (Readback, SocketAddr)) -> Proof<Option<bool>> {
     match server {
         (Readback::Etcd, address) => etcd::leads(address).await.map(Some),
         (Readback::Zookeeper, address) => zookeeper::leads(address).await.map(Some),
-        (Readback::Redis | Readback::Postgres | Readback::Mariadb | Readback::Http, _) => Ok(None),
+        (Readback::Redis | Readback::Postgres | Readback::Mariadb, _) => Ok(None),
+        (Readback::Consul | Readback::Http, _) => Ok(None),
     }
 }
 
@@ -68,7 +72,7 @@ async fn time(
             return Err(UnprovenReason::ClockOfNoLeader);
         }
         (Readback::Zookeeper, address) => zookeeper::time(address, ours).await,
-        (Readback::Etcd | Readback::Http, _) => return Ok(None),
+        (Readback::Consul | Readback::Etcd | Readback::Http, _) => return Ok(None),
     };
     read.map(Some)
 }

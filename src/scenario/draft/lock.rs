@@ -19,10 +19,13 @@ fields! {
         release: At<ReleaseStyle> = choice("release", ReleaseStyle::VARIANTS), default(ReleaseStyle::default());
         /// of `redis`: `server-clock` keeps tokens growing after the counter was lost
         fence_floor: At<FenceFloor> = choice("fence floor", &FenceFloor::ALL), default(FenceFloor::default());
+        /// of `consul`: how long the server grants the lock to nobody after it ended the session
+        /// of a holder, at most 60s
+        lock_delay: At<Duration> = duration(), default(Duration::ZERO);
         /// how the library of a worker image names the key of its lock, with `{key}` for the
         /// worker's key: `"/locks/{key}"`. The bystanders at the lock servers watch these
         /// keys, and the worker gets the name as `FENCEPOST_LOCK_KEY`
-        key: At<KeyTemplate> = key(), without("`lock:{key}` (Redis), `/locks/{key}/…` (etcd)");
+        key: At<KeyTemplate> = key(), without("`lock:{key}` (Redis), `/locks/{key}/…` (etcd), `locks/{key}` (Consul)");
     }
 }
 
@@ -41,6 +44,7 @@ impl DraftLock {
             wait: self.wait(),
             release: self.release(),
             fence_floor: self.fence_floor(),
+            lock_delay: self.lock_delay(),
         })
     }
 }

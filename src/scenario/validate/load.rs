@@ -6,7 +6,14 @@ use crate::scenario::draft::{DraftContend, DraftKeyspace, DraftLoad};
 use crate::services::LockOptions;
 
 /// The fields of a lock, whose mistakes are reported for every lock, in a load or not.
-const OF_THE_LOCK: [&str; 5] = ["lock", "ttl", "wait", "release", "fence_floor"];
+const OF_THE_LOCK: [&str; 6] = [
+    "lock",
+    "ttl",
+    "wait",
+    "release",
+    "fence_floor",
+    "lock_delay",
+];
 /// Used in place of a time that is missing or could not be read, which has been reported.
 const SOME_TIME: Duration = Duration::from_secs(2);
 
@@ -64,7 +71,7 @@ fn check_keyspace(draft: &DraftSetup, keyspace: &DraftKeyspace, report: &mut Rep
         );
         report.add(backend.place, message);
     }
-    for field in ["wait", "release", "fence_floor"] {
+    for field in ["wait", "release", "fence_floor", "lock_delay"] {
         if let Some(place) = lock.places.get(field) {
             let message = format!("nobody waits for the locks of a keyspace; leave `{field}` out");
             report.add(place, message);

@@ -1,5 +1,7 @@
 //! Observers at the lock servers, which report what each server held, for `locks.jsonl`.
 
+mod consul;
+mod consul_rows;
 mod etcd;
 mod layout;
 mod lines;
@@ -11,6 +13,7 @@ mod redis_rows;
 mod session_rows;
 mod zookeeper;
 
+pub use consul::observe_consul;
 pub use etcd::observe_etcd;
 pub use layout::Layout;
 pub use mariadb::observe_mariadb;

@@ -7,7 +7,7 @@ use fencepost::cluster::{Console, NodeSpec, start_services};
 use fencepost::faults::journal::Journal;
 use fencepost::faults::{ClockReading, Field, Links, Nemesis, Proof, Reach, Server, WorkerClocks};
 use fencepost::model::{Fault, FaultKind, FaultRow, FaultStage, Name, UnprovenReason};
-use fencepost::services::Readback;
+use fencepost::services::{Program, Readback};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -158,13 +158,9 @@ fn servers(topology: &Topology) -> BTreeMap<Name, Server> {
         let Some(port) = service.ports.first().map(|port| port.container) else {
             continue;
         };
-        let answers = match name.split('-').next() {
-            Some("redis") => Readback::Redis,
-            Some("etcd") => Readback::Etcd,
-            Some("postgres") => Readback::Postgres,
-            Some("mariadb") => Readback::Mariadb,
-            _ => Readback::Http,
-        };
+        let first = name.split('-').next();
+        let program = Program::all().into_iter().find(|it| Some(it.name) == first);
+        let answers = program.map_or(Readback::Http, |program| program.answers);
         servers.insert(name.clone(), Server { port, answers });
     }
     servers

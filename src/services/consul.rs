@@ -1,0 +1,66 @@
+//! One Consul: a key that a session holds.
+
+use super::observe::observe_consul;
+use super::{Defect, LockOptions, LockServers, Opened, Program, Readback, Service, only};
+use crate::model::{ClockName, ServicePlan, joined};
+use fencing_lock::{ConsulBackend, ConsulSettings};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+const PROGRAM: Program = Program {
+    name: "consul",
+    about: "An agent of a Consul whose sessions may be as short as --ttl, without an ACL token",
+    own_keys: "locks/",
+    is_cluster: false,
+    has_places: false,
+    answers: Readback::Consul,
+    hints,
+    observe: |watch, layout| Box::pin(observe_consul(watch, layout)),
+};
+
+/// The shortest session that the servers of this project's topology keep; 10 s by default.
+const SHORTEST_SESSION: Duration = Duration::from_secs(1);
+
+pub(super) const CONSUL: Service = Service {
+    group: "consul",
+    servers: LockServers {
+        program: &PROGRAM,
+        at_least: 1,
+        at_most: Some(1),
+        words: "one Consul",
+        topology: "consul",
+    },
+    has_choices: false,
+    has_lock_delay: true,
+    keyspace: None,
+    in_order: |_| false,
+    plan: ServicePlan {
+        // A grant is in the log on disk before it is answered.
+        keeps_grants: true,
+        leases_by: ClockName::Monotonic,
+        ..ServicePlan::ONE_SERVER
+    },
+    ttl_conflict: |ttl| {
+        (ttl < SHORTEST_SESSION).then_some("Consul keeps no session for less than 1s")
+    },
+    open,
+};
+
+fn open(options: &LockOptions, servers: &[String], _: Option<Defect>) -> Opened {
+    let settings = ConsulSettings {
+        lock_delay: options.lock_delay,
+        ..ConsulSettings::default()
+    };
+    let server = only("consul", servers)?;
+    Ok(Arc::new(ConsulBackend::new(server, settings)?))
+}
+
+fn hints(servers: &[SocketAddr]) -> Vec<String> {
+    let all = joined(servers, ",");
+    let look = servers
+        .first()
+        .map(|server| format!("curl 'http://{server}/v1/kv/locks/?recurse'"));
+    let contend = format!("fencepost contend --consul {all} --duration 5s");
+    look.into_iter().chain([contend]).collect()
+}
