@@ -2,6 +2,7 @@
 //! the same once more with a nemesis that asks and does nothing: none of that
 //! may count.
 
+mod consul;
 mod databases;
 mod etcd;
 mod playground;

@@ -25,6 +25,7 @@ fn one_backend_brings_nothing_of_the_harness_along() {
         ("postgres", false),
         ("mariadb", false),
         ("zookeeper", false),
+        ("consul", false),
     ] {
         let mut tree = cargo(&project());
         tree.args([

@@ -7,6 +7,7 @@ mod bless;
 mod clock;
 mod cluster;
 mod compose;
+mod consul_lock;
 mod corpus;
 mod dashboard;
 mod database_lock;

@@ -24,6 +24,7 @@ macro_rules! scenarios {
 scenarios! {
     #[ignore = "ten cases of up to 25 s: `just soak` runs it"]
     clock_drift on CONTAINERS,
+    consul_cut_off_holder on CONTAINERS,
     delayed_write on PROCESSES,
     etcd_leader_kill on CONTAINERS,
     etcd_lease_clock on PROCESSES,
@@ -38,6 +39,7 @@ scenarios! {
     mariadb_wait_timeout on CONTAINERS,
     mixed_locks on PROCESSES,
     pause_gt_ttl on BOTH,
+    pause_gt_ttl_consul on CONTAINERS,
     pause_gt_ttl_etcd on BOTH,
     pause_gt_ttl_mariadb on CONTAINERS,
     pause_gt_ttl_postgres on CONTAINERS,

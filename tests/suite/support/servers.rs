@@ -5,6 +5,7 @@
 //! The servers use the host's network. Their addresses stay the same after a restart, a stopped
 //! server refuses connections as a real one does, and no proxy of the engine is in between.
 
+mod consul;
 mod etcd;
 mod mariadb;
 mod port;
@@ -13,6 +14,7 @@ mod redis;
 mod shared;
 mod zookeeper;
 
+pub use consul::{consul_address, own_consul};
 pub use etcd::{etcd_servers, own_etcd, own_small_etcd};
 pub use mariadb::{mariadb_address, own_mariadb};
 pub use postgres::{own_postgres, postgres_address};

@@ -7,7 +7,7 @@
 use super::super::said::Said;
 use super::super::session;
 use super::{
-    Keeper, Plan, READY_DEADLINE, Server, State, etcd, mariadb, postgres, redis, zookeeper,
+    Keeper, Plan, READY_DEADLINE, Server, State, consul, etcd, mariadb, postgres, redis, zookeeper,
 };
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -27,13 +27,14 @@ pub struct Shared {
     servers: OnceLock<Vec<Server>>,
 }
 
-static ALL: [&Shared; 6] = [
+static ALL: [&Shared; 7] = [
     &redis::SINGLE,
     &redis::REDLOCK,
     &etcd::MEMBERS,
     &postgres::SINGLE,
     &mariadb::SINGLE,
     &zookeeper::MEMBERS,
+    &consul::SINGLE,
 ];
 
 /// The facts about a server that other processes need.
