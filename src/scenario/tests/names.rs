@@ -9,6 +9,9 @@ fn names_that_do_not_exist_are_refused() {
         "backend: redis, ttl: 2s", "backend: etcd, ttl: 2500ms" => "etcd counts leases in whole seconds";
         "backend: redis", "backend: redis, wait: queu" => "unknown way to wait `queu`; did you mean `queue`?";
         "backend: redis", "backend: redlock, wait: queue" => "`wait` is a choice of the redis backend";
+        "backend: redis", "backend: redis, lock_delay: 1s" => "`lock_delay` is a choice of the consul backend, not of redis";
+        "backend: redis", "backend: consul, lock_delay: 61s" => "a Consul delays for 60s at most";
+        "backend: redis, ttl: 2s", "backend: consul, ttl: 900ms" => "Consul keeps no session for less than 1s";
         "backend: redis", "backend: redis, wait: queue, release: unsafe-get-then-del" => "hands over to nobody";
         "gate: before_write", "gate: between_get_and_del" => "nobody comes to the gate `between_get_and_del`";
         "start: a.paused", "start: c.paused"
