@@ -6,7 +6,7 @@ use fencing_lock::{
     ConsulSettings, LockError, LockProblem, LostReason, ReleaseOutcome, keep_renewed,
 };
 use std::time::Duration;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, sleep, timeout};
 
 #[tokio::test]
@@ -59,6 +59,7 @@ async fn a_server_that_is_no_consul_is_an_error_by_the_deadline() {
         "HTTP/1.1 200 OK\r\nContent-Length: 999999999\r\n\r\n",
     ] {
         let address = stranger(move |mut stream| async move {
+            let _request = stream.read(&mut [0; 4096]).await;
             let _ = stream.write_all(words.as_bytes()).await;
             sleep(LONG).await;
         })

@@ -121,6 +121,13 @@ impl Consul {
         made["ID"].as_str().unwrap().to_owned()
     }
 
+    /// The number of sessions at the server.
+    pub async fn sessions(&self) -> usize {
+        let url = format!("{}/session/list?consistent", self.url);
+        let answer = self.http.get(url).send().await.unwrap();
+        answer.json::<Vec<Value>>().await.unwrap().len()
+    }
+
     /// Asks for a lock in the name of a session.
     pub async fn lock(&self, key: &str, session: &str) -> Value {
         let lock = json!({ "Verb": "lock", "Key": format!("locks/{key}"), "Session": session });
