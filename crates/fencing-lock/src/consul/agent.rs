@@ -3,7 +3,7 @@ use super::failure::{problem_of, refusal};
 use crate::task::Task;
 use crate::{Env, LockProblem, without_password};
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::body::{Bytes, Incoming};
+use hyper::body::{Body, Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{HOST, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode, Uri};
@@ -215,6 +215,11 @@ async fn read(response: Response<Incoming>) -> Result<Answer, LockProblem> {
     let status = response.status();
     let index = response.headers().get("X-Consul-Index");
     let index = index.and_then(|index| index.to_str().ok()?.parse().ok());
+    let announced = response.body().size_hint().lower();
+    if announced > ANSWER_MAX_BYTES as u64 {
+        let why = format!("an answer of {announced} bytes");
+        return Err(LockProblem::BadAnswer(why));
+    }
     let body = Limited::new(response.into_body(), ANSWER_MAX_BYTES);
     let body = body.collect().await;
     let body = body.map_err(|error| match error.downcast::<hyper::Error>() {
