@@ -6,11 +6,12 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{HOST, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode, Uri};
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use serde_json::Value;
+use std::net::Ipv6Addr;
 use std::time::Duration;
 use tokio::time::timeout;
 
@@ -54,19 +55,25 @@ impl Agent {
         };
         let plain = address.strip_prefix("http://").unwrap_or(address);
         let plain = plain.strip_suffix('/').unwrap_or(plain);
-        let url: Uri = format!("http://{plain}/")
-            .parse()
-            .map_err(|error: hyper::http::uri::InvalidUri| bad(&error.to_string()))?;
-        let authority = url.authority().ok_or_else(|| bad("it names no host"))?;
-        if plain.contains(['/', '@', '?']) {
-            return Err(bad("it is more than a host and a port"));
+        let (host, port) = match plain.rsplit_once(':') {
+            // The last colon of an IPv6 address without a port is within its brackets.
+            Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
+            _ => (plain, None),
+        };
+        let port = port.map_or(Ok(DEFAULT_PORT), str::parse);
+        let port = port.map_err(|_| bad("its port is no number"))?;
+        let bracketed = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'));
+        let may_be = |c: char| c.is_alphanumeric() || "-._".contains(c);
+        let is_host = match bracketed {
+            Some(host) => host.parse::<Ipv6Addr>().is_ok(),
+            None => !host.is_empty() && host.chars().all(may_be),
+        };
+        if !is_host {
+            return Err(bad("it names no host"));
         }
-        let host = authority.host().trim_matches(['[', ']']);
-        // A port that is none would be taken for one that is not there.
-        if host.is_empty() || (plain.ends_with(|end: char| end != ']') && plain.ends_with(':')) {
-            return Err(bad("it names no host, or no port"));
-        }
-        let port = authority.port_u16().unwrap_or(DEFAULT_PORT);
+        let host = bracketed.unwrap_or(host);
         if let Some(token) = &settings.acl_token
             && HeaderValue::from_str(token).is_err()
         {
