@@ -26,6 +26,7 @@ fn one_backend_brings_nothing_of_the_harness_along() {
         ("mariadb", false),
         ("zookeeper", false),
         ("consul", false),
+        ("dynamodb", false),
     ] {
         let mut tree = cargo(&project());
         tree.args([

@@ -15,9 +15,9 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::SystemTime;
 use tokio::io::{AsyncRead, AsyncWrite};
-#[cfg(any(feature = "consul", feature = "postgres", feature = "redis"))]
+#[cfg(feature = "dials")]
 use tokio::net::TcpStream;
-#[cfg(any(feature = "consul", feature = "postgres", feature = "redis"))]
+#[cfg(feature = "dials")]
 use tokio_util::either::Either;
 use uuid::Uuid;
 
@@ -69,7 +69,7 @@ impl Env {
         Env { world }
     }
 
-    #[cfg(feature = "redlock")]
+    #[cfg(any(feature = "dynamodb", feature = "redlock"))]
     pub(crate) fn wall_clock(&self) -> SystemTime {
         match &self.world {
             None => SystemTime::now(),
@@ -123,7 +123,7 @@ impl Env {
         }
     }
 
-    #[cfg(any(feature = "consul", feature = "postgres", feature = "redis"))]
+    #[cfg(feature = "dials")]
     pub(crate) async fn dial(&self, host: &str, port: u16) -> io::Result<Dialed> {
         Ok(match &self.world {
             None => {
@@ -143,5 +143,5 @@ impl Env {
 }
 
 /// A connection that was dialed. A real one is not boxed.
-#[cfg(any(feature = "consul", feature = "postgres", feature = "redis"))]
+#[cfg(feature = "dials")]
 pub(crate) type Dialed = Either<TcpStream, Box<dyn ByteStream>>;

@@ -18,6 +18,7 @@ pub(super) struct Leftover<C> {
 pub(super) enum Request {
     /// It can grant a lock, or stand in a line.
     Try,
+    #[cfg(any(feature = "postgres", feature = "redis"))]
     Release,
 }
 

@@ -18,6 +18,8 @@ mod bounded;
 mod client;
 #[cfg(feature = "consul")]
 mod consul;
+#[cfg(feature = "dynamodb")]
+mod dynamodb;
 mod env;
 mod error;
 #[cfg(feature = "etcd")]
@@ -33,14 +35,14 @@ mod held;
 mod in_flight;
 mod last_word;
 mod lease;
-#[cfg(any(feature = "postgres", feature = "redis"))]
+#[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
 mod leftovers;
 #[cfg(feature = "mariadb")]
 mod mariadb;
 mod metrics;
 #[cfg(all(debug_assertions, feature = "mutants"))]
 mod mutant;
-#[cfg(any(feature = "postgres", feature = "redis"))]
+#[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
 mod patience;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -55,7 +57,7 @@ mod sessions;
 #[cfg(feature = "backend")]
 mod task;
 mod wait;
-#[cfg(any(feature = "postgres", feature = "redis"))]
+#[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
 mod wakes;
 mod watchdog;
 #[cfg(feature = "zookeeper")]
@@ -63,6 +65,8 @@ mod zookeeper;
 
 #[cfg(feature = "consul")]
 pub use self::consul::{ConsulBackend, ConsulSettings};
+#[cfg(feature = "dynamodb")]
+pub use self::dynamodb::{AwsCredentials, DynamoDbBackend, DynamoDbSettings};
 #[cfg(feature = "etcd")]
 pub use self::etcd::{EtcdBackend, EtcdLockApiBackend, EtcdSettings};
 #[cfg(feature = "mariadb")]
@@ -103,6 +107,10 @@ pub mod servers {
     #[cfg(feature = "consul")]
     pub use super::consul::{
         Agent as ConsulAgent, Entry as ConsulEntry, lock_of as lock_of_consul_key,
+    };
+    #[cfg(feature = "dynamodb")]
+    pub use super::dynamodb::{
+        DynamoDbApi, DynamoDbHold, DynamoDbRecord, new_table as new_dynamodb_table,
     };
     #[cfg(feature = "etcd")]
     pub use super::etcd::{

@@ -88,6 +88,7 @@ impl Wakes {
     }
 
     /// Makes all waiters learn that no word will come on this connection any more.
+    #[cfg(any(feature = "postgres", feature = "redis"))]
     pub(super) fn end(&self) {
         let mut state = self.state.lock();
         state.over = true;
@@ -100,6 +101,7 @@ impl Wakes {
         expected.sort_unstable_by_key(|one| one.number);
     }
 
+    #[cfg(any(feature = "postgres", feature = "redis"))]
     pub(super) fn are_over(&self) -> bool {
         self.state.lock().over
     }
@@ -168,6 +170,7 @@ mod tests {
         assert_eq!(last.word().await.unwrap(), "7");
     }
 
+    #[cfg(any(feature = "postgres", feature = "redis"))]
     #[tokio::test]
     async fn the_end_of_the_connection_reaches_everybody() {
         let wakes = Arc::new(Wakes::default());
