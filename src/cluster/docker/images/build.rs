@@ -10,6 +10,13 @@ use std::collections::HashMap;
 const BUILD_DEADLINE: Duration = Duration::from_secs(600);
 /// The limit of a context, because all of it is held in memory.
 const LARGEST_CONTEXT: u64 = 64 << 20;
+/// A Dockerfile that names this file gets the certificates that this machine trusts: a proxy that
+/// signs anew what it passes on is known to the machine, and to no image.
+const CERTIFICATES: &str = "machine-certificates.crt";
+const BUNDLES: [&str; 2] = [
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+];
 
 /// The files that a build sees, with the Dockerfile among them.
 pub struct Context {
@@ -63,6 +70,20 @@ impl Context {
         self
     }
 
+    /// Adds the certificates if the Dockerfile names them. They are not a part of the tag.
+    fn with_certificates(mut self) -> Context {
+        let dockerfile = self.files.get(Path::new("Dockerfile"));
+        let text = dockerfile.map(|text| String::from_utf8_lossy(text));
+        // The Dockerfile spells the name with brackets, so that it need not be there.
+        if text.is_some_and(|text| text.contains("machine-certificates.cr[t]")) {
+            let mut bundles = BUNDLES.iter().map(Path::new);
+            let bundle = bundles.find_map(|path| files::read(path, Links::Follow, 4 << 20).ok());
+            let named = bundle.map(|bundle| (CERTIFICATES.into(), bundle));
+            self.files.extend(named);
+        }
+        self
+    }
+
     /// Returns `image` with a hash of the context behind its tag.
     pub fn tag(&self, image: &str) -> String {
         let mut hash = Sha256::new();
@@ -113,7 +134,10 @@ pub async fn build(
 ) -> ClusterResult<String> {
     let failed = |reason: String| ClusterError::failed(format!("build the image {tag}"), reason);
     let task = progress.begin(&format!("building {tag}"));
-    let tar = context.into_tar().map_err(|e| failed(e.to_string()))?;
+    let tar = context
+        .with_certificates()
+        .into_tar()
+        .map_err(|e| failed(e.to_string()))?;
     let options = BuildImageOptions {
         dockerfile: "Dockerfile".to_owned(),
         t: Some(tag.to_owned()),
