@@ -2,6 +2,7 @@
 //! lock on it is opened, what it promises, how an observer watches it.
 
 mod consul;
+mod dynamodb;
 mod etcd;
 mod key_template;
 mod mariadb;
@@ -15,6 +16,7 @@ mod redis;
 mod redlock;
 pub mod zookeeper;
 
+pub use dynamodb::settings as dynamodb_settings;
 pub use key_template::KeyTemplate;
 #[cfg(debug_assertions)]
 pub use mutant::changes;
@@ -64,6 +66,9 @@ pub enum Backend {
     Zookeeper,
     /// A key of one Consul, held by a session.
     Consul,
+    /// An item of a table in DynamoDB, or in a server that speaks its protocol.
+    #[strum(serialize = "dynamodb")]
+    DynamoDb,
 }
 
 impl Backend {
@@ -84,6 +89,7 @@ impl Backend {
             Backend::MariadbWithoutPing => &mariadb::WITHOUT_PING,
             Backend::Zookeeper => &zookeeper::ZOOKEEPER,
             Backend::Consul => &consul::CONSUL,
+            Backend::DynamoDb => &dynamodb::DYNAMODB,
         }
     }
 
@@ -229,6 +235,7 @@ pub enum Readback {
     Zookeeper,
     /// The date of its answers, what it remembers.
     Consul,
+    DynamoDb,
     /// The date of its answers.
     Http,
 }
@@ -245,6 +252,7 @@ impl Readback {
             | Readback::Etcd
             | Readback::Mariadb
             | Readback::Consul
+            | Readback::DynamoDb
             | Readback::Http => None,
         }
     }

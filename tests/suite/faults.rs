@@ -4,6 +4,7 @@
 
 mod consul;
 mod databases;
+mod dynamodb;
 mod etcd;
 mod playground;
 mod redis;

@@ -12,6 +12,7 @@ mod corpus;
 mod dashboard;
 mod database_lock;
 mod diff;
+mod dynamodb_lock;
 mod environment;
 mod etcd_lock;
 mod faults;

@@ -34,9 +34,10 @@ pub use redis_connection::connection_to;
 pub use results::{Results, good, real};
 pub use said::Said;
 pub use servers::{
-    Server, consul_address, etcd_servers, mariadb_address, own_consul, own_durable_redis, own_etcd,
-    own_mariadb, own_postgres, own_redis, own_small_etcd, own_zookeeper, postgres_address,
-    redis_address, redis_container, redlock_servers, start_together, zookeeper_servers,
+    Server, consul_address, dynamodb_address, etcd_servers, mariadb_address, own_consul,
+    own_durable_redis, own_dynamodb, own_etcd, own_mariadb, own_postgres, own_redis,
+    own_small_etcd, own_zookeeper, postgres_address, redis_address, redis_container,
+    redlock_servers, start_together, zookeeper_servers,
 };
 pub use session::{once, tmp};
 pub use silent::Silent;

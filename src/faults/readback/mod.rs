@@ -3,6 +3,7 @@
 
 pub mod clock;
 mod consul;
+mod dynamodb;
 mod etcd;
 mod http_date;
 mod mariadb;
@@ -30,6 +31,7 @@ pub async fn remember(server: (Readback, SocketAddr)) -> Proof<bool> {
         (Readback::Postgres, address) => postgres::remember(address).await?,
         (Readback::Mariadb, address) => mariadb::remember(address).await?,
         (Readback::Consul, address) => consul::remember(address).await?,
+        (Readback::DynamoDb, address) => dynamodb::remember(address).await?,
         (Readback::Etcd | Readback::Zookeeper | Readback::Http, _) => return Ok(false),
     }
     Ok(true)
@@ -42,6 +44,7 @@ pub async fn remembers(server: (Readback, SocketAddr)) -> Proof<Option<bool>> {
         (Readback::Postgres, address) => postgres::remembers(address).await,
         (Readback::Mariadb, address) => mariadb::remembers(address).await,
         (Readback::Consul, address) => consul::remembers(address).await,
+        (Readback::DynamoDb, address) => dynamodb::remembers(address).await,
         (Readback::Etcd | Readback::Zookeeper | Readback::Http, _) => return Ok(None),
     };
     remembers.map(Some)
@@ -53,7 +56,7 @@ pub async fn leads(server: (Readback, SocketAddr)) -> Proof<Option<bool>> {
         (Readback::Etcd, address) => etcd::leads(address).await.map(Some),
         (Readback::Zookeeper, address) => zookeeper::leads(address).await.map(Some),
         (Readback::Redis | Readback::Postgres | Readback::Mariadb, _) => Ok(None),
-        (Readback::Consul | Readback::Http, _) => Ok(None),
+        (Readback::Consul | Readback::DynamoDb | Readback::Http, _) => Ok(None),
     }
 }
 
@@ -72,7 +75,9 @@ async fn time(
             return Err(UnprovenReason::ClockOfNoLeader);
         }
         (Readback::Zookeeper, address) => zookeeper::time(address, ours).await,
-        (Readback::Consul | Readback::Etcd | Readback::Http, _) => return Ok(None),
+        (Readback::Consul | Readback::DynamoDb | Readback::Etcd | Readback::Http, _) => {
+            return Ok(None);
+        }
     };
     read.map(Some)
 }

@@ -2,6 +2,8 @@
 
 mod consul;
 mod consul_rows;
+mod dynamodb;
+mod dynamodb_rows;
 mod etcd;
 mod layout;
 mod lines;
@@ -14,6 +16,7 @@ mod session_rows;
 mod zookeeper;
 
 pub use consul::observe_consul;
+pub use dynamodb::observe_dynamodb;
 pub use etcd::observe_etcd;
 pub use layout::Layout;
 pub use mariadb::observe_mariadb;

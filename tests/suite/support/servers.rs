@@ -6,6 +6,7 @@
 //! server refuses connections as a real one does, and no proxy of the engine is in between.
 
 mod consul;
+mod dynamodb;
 mod etcd;
 mod mariadb;
 mod port;
@@ -15,6 +16,7 @@ mod shared;
 mod zookeeper;
 
 pub use consul::{consul_address, own_consul};
+pub use dynamodb::{dynamodb_address, own_dynamodb};
 pub use etcd::{etcd_servers, own_etcd, own_small_etcd};
 pub use mariadb::{mariadb_address, own_mariadb};
 pub use postgres::{own_postgres, postgres_address};

@@ -26,7 +26,8 @@ struct Shared {
     refuses: AtomicBool,
     /// The pieces of what clients sent that are held back.
     held_pieces: watch::Sender<usize>,
-    /// Connections below this number are held.
+    /// Connections from this number on are held, and below that one.
+    held_from: AtomicUsize,
     held_below: AtomicUsize,
 }
 
@@ -64,6 +65,19 @@ impl Wire {
         self.shared.mode.send_replace(Mode::Hold);
     }
 
+    /// Holds back what is sent on the next connections, for servers that end each of them after
+    /// one answer.
+    pub fn hold_next(&self, connections: usize) {
+        self.shared.hold_next(connections);
+        self.shared.mode.send_replace(Mode::Hold);
+    }
+
+    /// Holds back the answers on the next connections.
+    pub fn hold_next_answers(&self, connections: usize) {
+        self.shared.hold_next(connections);
+        self.shared.mode.send_replace(Mode::HoldAnswers);
+    }
+
     pub fn let_requests_go(&self) {
         self.shared.mode.send_replace(Mode::HoldAnswers);
     }
@@ -94,8 +108,22 @@ impl Wire {
     /// Returns when all connections that were held have ended on both sides, so that the server
     /// has carried out what came through.
     pub async fn until_the_held_ended(&self) {
-        let held = self.shared.held_below.load(Ordering::SeqCst);
+        let from = self.shared.held_from.load(Ordering::SeqCst);
+        let held = self.shared.held_below.load(Ordering::SeqCst) - from;
         reaches(&self.shared.held_ended, held, "the end of held connections").await;
+    }
+}
+
+impl Shared {
+    fn hold_next(&self, connections: usize) {
+        let made = *self.made.borrow();
+        self.held_from.store(made, Ordering::SeqCst);
+        self.held_below.store(made + connections, Ordering::SeqCst);
+    }
+
+    fn is_one_held(&self, number: usize) -> bool {
+        let from = self.held_from.load(Ordering::SeqCst);
+        (from..self.held_below.load(Ordering::SeqCst)).contains(&number)
     }
 }
 
@@ -125,7 +153,7 @@ async fn accept(listener: TcpListener, server: String, shared: Arc<Shared>) {
                 pass(from_client, to_server, number, Way::ToServer, &shared),
                 pass(from_server, to_client, number, Way::ToClient, &shared),
             );
-            if number < shared.held_below.load(Ordering::SeqCst) {
+            if shared.is_one_held(number) {
                 shared.held_ended.send_modify(|count| *count += 1);
             }
         });
@@ -148,10 +176,9 @@ async fn pass(
             Mode::Hold => true,
             Mode::HoldAnswers => way == Way::ToClient,
         };
-        holds && number < shared.held_below.load(Ordering::SeqCst)
+        holds && shared.is_one_held(number)
     };
-    let is_cut =
-        |mode: &Mode| *mode == Mode::Cut && number < shared.held_below.load(Ordering::SeqCst);
+    let is_cut = |mode: &Mode| *mode == Mode::Cut && shared.is_one_held(number);
     let mut bytes = [0; 65_536];
     loop {
         let length = tokio::select! {

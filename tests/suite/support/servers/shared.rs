@@ -7,7 +7,8 @@
 use super::super::said::Said;
 use super::super::session;
 use super::{
-    Keeper, Plan, READY_DEADLINE, Server, State, consul, etcd, mariadb, postgres, redis, zookeeper,
+    Keeper, Plan, READY_DEADLINE, Server, State, consul, dynamodb, etcd, mariadb, postgres, redis,
+    zookeeper,
 };
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
@@ -27,7 +28,7 @@ pub struct Shared {
     servers: OnceLock<Vec<Server>>,
 }
 
-static ALL: [&Shared; 7] = [
+static ALL: [&Shared; 8] = [
     &redis::SINGLE,
     &redis::REDLOCK,
     &etcd::MEMBERS,
@@ -35,6 +36,7 @@ static ALL: [&Shared; 7] = [
     &mariadb::SINGLE,
     &zookeeper::MEMBERS,
     &consul::SINGLE,
+    &dynamodb::SINGLE,
 ];
 
 /// The facts about a server that other processes need.
