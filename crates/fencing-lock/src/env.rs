@@ -1,9 +1,9 @@
 //! What the locks take from outside: the real thing, or a [`World`] that somebody plays.
 //!
 //! This is the only file of the crate that looks at a wall clock, draws at random, starts
-//! a task or opens a TCP stream. Some connections are opened by a client library, and never
-//! in a world: those to an etcd, to a MariaDB, to a ZooKeeper (whose library also has timers and
-//! tasks of its own), and to a Redis which is not reached by plain TCP.
+//! a task or opens a stream. Some connections are opened by a client library, and never in a
+//! world: those to an etcd, to a MariaDB, and to a ZooKeeper (whose library also has timers and
+//! tasks of its own).
 //! Waits use tokio's clock, which a test can pause.
 
 #[cfg(feature = "backend")]
@@ -135,8 +135,20 @@ impl Env {
         })
     }
 
+    /// Connects to a Unix socket, which is always a real one.
+    #[cfg(feature = "redis")]
+    pub(crate) async fn dial_socket(&self, path: &std::path::Path) -> io::Result<Dialed> {
+        match &self.world {
+            None => {
+                let stream = tokio::net::UnixStream::connect(path).await?;
+                Ok(Either::Right(Box::new(stream)))
+            }
+            Some(_) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
     /// Returns the world that is played, if these are not the real surroundings.
-    #[cfg(any(feature = "redis", feature = "etcd", feature = "mariadb"))]
+    #[cfg(any(feature = "etcd", feature = "mariadb"))]
     pub(crate) fn world(&self) -> Option<&Arc<dyn World>> {
         self.world.as_ref()
     }

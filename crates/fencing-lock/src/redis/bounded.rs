@@ -3,9 +3,7 @@
 //! redis-rs has no limit: it takes an answer of any length into memory, twice.
 
 use super::frames::Frames;
-use crate::Env;
 use crate::bounded::Bounded;
-#[cfg(feature = "servers")]
 use crate::env::REAL;
 use crate::task::Task;
 use redis::aio::MultiplexedConnection;
@@ -38,23 +36,13 @@ impl DerefMut for RedisConnection {
 }
 
 /// Connects and authenticates; `within` is the time limit.
-#[cfg(feature = "servers")]
 pub async fn connect(
     client: &Client,
     config: AsyncConnectionConfig,
     within: Duration,
 ) -> RedisResult<RedisConnection> {
-    connect_in(&REAL, client, config, within).await
-}
-
-pub(crate) async fn connect_in(
-    env: &Env,
-    client: &Client,
-    config: AsyncConnectionConfig,
-    within: Duration,
-) -> RedisResult<RedisConnection> {
     let connecting = async {
-        let Some(stream) = dial(env, client).await? else {
+        let Some(stream) = dial(client).await? else {
             let connection = client.get_multiplexed_async_connection_with_config(&config);
             return Ok(RedisConnection {
                 connection: connection.await?,
@@ -66,16 +54,15 @@ pub(crate) async fn connect_in(
             MultiplexedConnection::new_with_config(settings, stream, config).await?;
         Ok(RedisConnection {
             connection,
-            _driver: Some(Arc::new(env.spawn(driver))),
+            _driver: Some(Arc::new(REAL.spawn(driver))),
         })
     };
     let too_late = |_| Err(io::Error::from(io::ErrorKind::TimedOut).into());
     timeout(within, connecting).await.unwrap_or_else(too_late)
 }
 
-#[cfg(feature = "servers")]
 pub async fn subscribe(client: &Client) -> RedisResult<redis::aio::PubSub> {
-    match dial(&REAL, client).await? {
+    match dial(client).await? {
         Some(stream) => {
             let settings = client.get_connection_info().redis_settings();
             redis::aio::PubSub::new(settings, stream).await
@@ -86,12 +73,9 @@ pub async fn subscribe(client: &Client) -> RedisResult<redis::aio::PubSub> {
 
 /// Connects with a bound. Returns `None` if the address is not plain TCP: only somebody
 /// who trusts a server names its socket.
-async fn dial(env: &Env, client: &Client) -> io::Result<Option<Bounded<Frames>>> {
+async fn dial(client: &Client) -> io::Result<Option<Bounded<Frames>>> {
     let ConnectionAddr::Tcp(host, port) = client.get_connection_info().addr() else {
-        return match env.world() {
-            None => Ok(None),
-            Some(_) => Err(io::ErrorKind::Unsupported.into()),
-        };
+        return Ok(None);
     };
-    Ok(Some(Bounded::new(env.dial(host, *port).await?)))
+    Ok(Some(Bounded::new(REAL.dial(host, *port).await?)))
 }

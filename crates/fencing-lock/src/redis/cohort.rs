@@ -191,7 +191,8 @@ impl Cohorts {
     /// Gives the lock of this owner to somebody else, whoever that is.
     fn give_back(&self, key: &str, owner: &str) {
         if !self.pass_on(key, owner) {
-            let (release, link) = (self.leave.release(key, owner), self.link.clone());
+            let release = Arc::new(self.leave.release(key, owner));
+            let link = self.link.clone();
             self.link.env().in_background(async move {
                 let _unknown = link.release(release).await;
             });

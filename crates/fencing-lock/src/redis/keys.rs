@@ -21,10 +21,7 @@ pub fn fence_key(key: &str) -> String {
 
 /// Returns the key of the mark that a try was given up.
 pub fn gone_key(key: &str, owner: &str) -> String {
-    let mut name = tagged("gone", key);
-    name.push(':');
-    name.push_str(owner);
-    name
+    [&tagged("gone", key), ":", owner].concat()
 }
 
 /// Returns the keys of the lock, its counter, its line and the data of its waiters, in
@@ -52,9 +49,9 @@ fn tagged(kind: &str, key: &str) -> String {
     if key.starts_with('}') {
         // The tag would be empty, and an empty one does not count. No other key has a
         // name that ends like this.
-        return format!("{kind}:{{:{key}}}:");
+        return [kind, ":{:", key, "}:"].concat();
     }
-    format!("{kind}:{{{key}}}")
+    [kind, ":{", key, "}"].concat()
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
-use super::bounded::{self, RedisConnection};
 use super::ears::Ears;
 use super::lua;
 use super::reply::{Numbers, Reply};
+use super::request::Request;
+use super::wire::Wire;
 use super::{Lua, RedisSettings};
 use crate::leftovers::Leftovers;
 use crate::patience::Patience;
@@ -10,9 +11,10 @@ use crate::{Env, LockProblem, without_password};
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
 use redis::{
-    AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, IntoConnectionInfo,
-    ProtocolVersion, RedisError, ServerErrorKind, Value,
+    Client, ErrorKind, IntoConnectionInfo, ProtocolVersion, RedisError, ServerErrorKind, Value,
 };
+#[cfg(feature = "unsafe-modes")]
+use redis::{Cmd, FromRedisValue, from_redis_value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::time::timeout;
@@ -37,7 +39,7 @@ pub(crate) struct RedisLink {
 
 /// A connection that is open.
 pub(super) struct Open {
-    connection: RedisConnection,
+    pub(super) wire: Wire,
     patience: Patience,
     unanswered_in_a_row: AtomicU32,
     pub(super) numbers: Numbers,
@@ -109,9 +111,7 @@ impl RedisLink {
     ) -> Result<Reply, LockProblem> {
         let number = open.numbers.next();
         let by_hash = script.by_hash(keys, arguments, number);
-        let mut connection = open.connection.clone();
-        let request = by_hash.query_async(&mut *connection);
-        match self.heard(open, request).await {
+        match self.heard(open, open.wire.ask(&by_hash)).await {
             // As `Lua::run` does, but each of the two is a request that is counted and has
             // its own time.
             Some(Err(error)) if lua::is_unknown(&error) => {
@@ -132,8 +132,7 @@ impl RedisLink {
     ) -> Result<Reply, LockProblem> {
         let number = open.numbers.next();
         let whole = script.whole(keys, arguments, number);
-        let mut connection = open.connection.clone();
-        let answer = self.heard(open, whole.query_async(&mut *connection)).await;
+        let answer = self.heard(open, open.wire.ask(&whole)).await;
         self.learned_from(open, answer, number)
     }
 
@@ -141,19 +140,19 @@ impl RedisLink {
     /// Runs one plain command.
     pub(super) async fn query<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, LockProblem> {
         let open = self.open().await?;
-        let mut connection = open.connection.clone();
-        let request = command.query_async(&mut *connection);
-        self.noted(&open, request).await
+        let request = Request::packed(command);
+        let answer = self.noted(&open, open.wire.ask(&request)).await?;
+        from_redis_value(answer).map_err(|error| problem_of(error.into()))
     }
 
     pub(super) async fn subscribe(&self, open: &Arc<Open>, to: &str) -> Result<(), LockProblem> {
-        let mut connection = open.connection.clone();
-        self.noted(open, connection.subscribe(to)).await
+        let request = Request::of(&["SUBSCRIBE", to]);
+        self.noted(open, open.wire.ask(&request)).await.map(|_| ())
     }
 
     pub(super) async fn unsubscribe(&self, open: &Arc<Open>, to: &str) -> Result<(), LockProblem> {
-        let mut connection = open.connection.clone();
-        self.noted(open, connection.unsubscribe(to)).await
+        let request = Request::of(&["UNSUBSCRIBE", to]);
+        self.noted(open, open.wire.ask(&request)).await.map(|_| ())
     }
 
     /// Returns the open connection, or a new one.
@@ -180,25 +179,20 @@ impl RedisLink {
         // one, it would pack small lines and search them.
         let name = self.env.uuid();
         let hand_offs = format!("fencepost:hand-offs:{name}");
-        // `Patience` limits the wait for answers.
-        let mut config = AsyncConnectionConfig::new().set_response_timeout(None);
-        if self.settings.wait.listens() {
-            config = config.set_push_sender(Ears {
-                wakes: wakes.clone(),
-                hand_offs: hand_offs.clone(),
-            });
-        }
-        let within = self.settings.connect_timeout;
-        let connecting = bounded::connect_in(&self.env, &self.client, config, within);
-        let mut connection = connecting.await.map_err(connect_problem_of)?;
+        let ears = self.settings.wait.listens().then(|| Ears {
+            wakes: wakes.clone(),
+            hand_offs: hand_offs.clone(),
+        });
+        let opening = Wire::open(&self.env, &self.client, ears);
+        let wire = opening.await.map_err(connect_problem_of)?;
         if self.settings.wait.is_in_order() {
             // This comes before anybody can wait in a line on this connection, so no
             // hand-off to it is ever missed.
-            let subscribed = connection.subscribe(&hand_offs).await;
+            let subscribed = wire.ask(&Request::of(&["SUBSCRIBE", &hand_offs])).await;
             subscribed.map_err(connect_problem_of)?;
         }
         let open = Arc::new(Open {
-            connection,
+            wire,
             patience: Patience::new(&self.env, self.settings.response_timeout),
             unanswered_in_a_row: AtomicU32::new(0),
             numbers: Numbers::of(name),
@@ -214,11 +208,11 @@ impl RedisLink {
         current.filter(|open| !open.is_given_up())
     }
 
-    async fn noted<T>(
+    async fn noted(
         &self,
         open: &Arc<Open>,
-        request: impl Future<Output = Result<T, RedisError>>,
-    ) -> Result<T, LockProblem> {
+        request: impl Future<Output = Result<Value, RedisError>>,
+    ) -> Result<Value, LockProblem> {
         let answer = self.heard(open, request).await;
         self.learned(open, answer)
     }
@@ -282,10 +276,6 @@ impl RedisLink {
 }
 
 impl Open {
-    pub(super) fn connection(&self) -> RedisConnection {
-        self.connection.clone()
-    }
-
     /// Returns whether new requests use another connection.
     pub(super) fn is_given_up(&self) -> bool {
         self.wakes.are_over()
@@ -318,7 +308,7 @@ pub fn client(address: &str) -> Result<Client, LockProblem> {
 
 /// Returns whether the server itself sent this error, so that the connection stays
 /// usable.
-fn answered(error: &RedisError) -> bool {
+pub(super) fn answered(error: &RedisError) -> bool {
     matches!(error.kind(), ErrorKind::Server(_) | ErrorKind::Extension)
 }
 

@@ -1,6 +1,7 @@
-use redis::{Cmd, ErrorKind, RedisError, Script, ServerErrorKind, cmd};
+use super::request::Request;
 #[cfg(feature = "servers")]
-use redis::{FromRedisValue, aio::MultiplexedConnection};
+use redis::{Cmd, FromRedisValue, aio::MultiplexedConnection, cmd};
+use redis::{ErrorKind, RedisError, Script, ServerErrorKind};
 use std::borrow::Cow;
 use std::sync::Arc;
 
@@ -43,20 +44,27 @@ impl Lua {
     }
 
     /// Returns the request for a script that answers with the number of its request.
-    pub(super) fn by_hash(&self, keys: &[String], arguments: &[&str], number: u64) -> Cmd {
-        let mut command = call("EVALSHA", &self.hash, keys, arguments);
-        command.arg(number);
-        command
+    pub(super) fn by_hash(&self, keys: &[String], arguments: &[&str], number: u64) -> Request {
+        numbered(["EVALSHA", &self.hash], keys, arguments, number)
     }
 
     /// Returns the same request in the form that every server understands.
-    pub(super) fn whole(&self, keys: &[String], arguments: &[&str], number: u64) -> Cmd {
-        let mut command = call("EVAL", &self.code, keys, arguments);
-        command.arg(number);
-        command
+    pub(super) fn whole(&self, keys: &[String], arguments: &[&str], number: u64) -> Request {
+        numbered(["EVAL", &self.code], keys, arguments, number)
     }
 }
 
+fn numbered(script: [&str; 2], keys: &[String], arguments: &[&str], number: u64) -> Request {
+    let mut request = Request::new(4 + keys.len() + arguments.len());
+    request.words(&script);
+    request.number(keys.len() as u64);
+    request.words(keys);
+    request.words(arguments);
+    request.number(number);
+    request
+}
+
+#[cfg(feature = "servers")]
 fn call(name: &str, script: &str, keys: &[String], arguments: &[&str]) -> Cmd {
     let mut command = cmd(name);
     command.arg(script).arg(keys.len()).arg(keys).arg(arguments);

@@ -1,6 +1,9 @@
+mod answer;
+#[cfg(feature = "servers")]
 pub mod bounded;
 mod cohort;
 mod ears;
+#[cfg(feature = "servers")]
 mod frames;
 mod keys;
 mod link;
@@ -10,6 +13,7 @@ mod options;
 mod plain;
 mod queue;
 mod reply;
+mod request;
 mod settings;
 mod subscriptions;
 #[cfg(all(debug_assertions, feature = "mutants"))]
@@ -17,6 +21,7 @@ mod token_first;
 mod undo;
 #[cfg(feature = "unsafe-modes")]
 mod unsafe_release;
+mod wire;
 
 pub use cohort::CohortSettings;
 #[cfg(any(feature = "redlock", feature = "servers"))]
@@ -112,12 +117,12 @@ impl RedisBackend {
         })
     }
 
-    fn release_of(&self, key: &str, owner: &str) -> Release {
-        match &self.way {
+    fn release_of(&self, key: &str, owner: &str) -> Arc<Release> {
+        Arc::new(match &self.way {
             Way::Spin(plain) => plain.release(key, owner, Announce::No),
             Way::Notify(line) => line.plain.release(key, owner, Announce::Yes),
             Way::Queue(line) => line.leave.release(key, owner),
-        }
+        })
     }
 }
 

@@ -7,7 +7,7 @@ use crate::LockProblem;
 use crate::follow_through::FollowThrough;
 use crate::leftovers::{Leftover, Request};
 use prometheus_client::metrics::counter::Counter;
-use redis::{RedisError, Value};
+use redis::RedisError;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,6 @@ const PASSED_ON_WITHIN: Duration = Duration::from_secs(10);
 
 /// A release, as a script that changes nothing if the owner holds nothing. So it can be
 /// sent more than once.
-#[derive(Clone)]
 pub(crate) struct Release {
     pub(crate) script: Lua,
     pub(crate) key: String,
@@ -67,7 +66,10 @@ impl RedisLink {
     /// If the answer does not come, the whole script is sent behind the request, because
     /// it may have been called by a hash that the server does not know; and on another
     /// connection, if this one broke.
-    pub(crate) async fn release(self: &Arc<Self>, release: Release) -> Result<Reply, LockProblem> {
+    pub(crate) async fn release(
+        self: &Arc<Self>,
+        release: Arc<Release>,
+    ) -> Result<Reply, LockProblem> {
         let leftover = self.leftovers.of(&release.owner);
         let open = match leftover {
             Some(leftover) if leftover.asked_on.is_given_up() => {
@@ -102,7 +104,11 @@ impl RedisLink {
 
     /// Releases by a script whose answer can be the word that a waiter waits for. That one
     /// hears of it even if nobody waits for the release any more.
-    async fn pass_on(&self, open: &Arc<Open>, release: &Release) -> Result<Reply, LockProblem> {
+    async fn pass_on(
+        &self,
+        open: &Arc<Open>,
+        release: &Arc<Release>,
+    ) -> Result<Reply, LockProblem> {
         let sending = release.clone().send(open.clone(), self.requests());
         let sending = FollowThrough::new(self.env(), timeout(PASSED_ON_WITHIN, sending));
         let answered = async {
@@ -114,7 +120,7 @@ impl RedisLink {
     }
 
     /// Undoes what a request of the owner left or may leave, if there was one.
-    pub(crate) async fn abandon(&self, release: Release) -> Result<(), LockProblem> {
+    pub(crate) async fn abandon(&self, release: Arc<Release>) -> Result<(), LockProblem> {
         match self.leftovers.of(&release.owner) {
             Some(leftover) => self.undo(leftover, &release).await.map(|_| ()),
             None => Ok(()),
@@ -163,17 +169,20 @@ impl Release {
     }
 
     /// Sends the release, and tells its heir if that one waits on the same connection.
-    async fn send(self, open: Arc<Open>, requests: Counter) -> Result<Reply, RedisError> {
+    async fn send(
+        self: Arc<Self>,
+        open: Arc<Open>,
+        requests: Counter,
+    ) -> Result<Reply, RedisError> {
         let arguments = self.arguments(&open.hand_offs);
-        let mut connection = open.connection();
         let mut number = open.numbers.next();
         let by_hash = self.script.by_hash(&self.keys, &arguments, number);
-        let mut answer: Result<Value, _> = by_hash.query_async(&mut *connection).await;
+        let mut answer = open.wire.ask(&by_hash).await;
         if answer.as_ref().is_err_and(lua::is_unknown) {
             requests.inc();
             number = open.numbers.next();
             let whole = self.script.whole(&self.keys, &arguments, number);
-            answer = whole.query_async(&mut *connection).await;
+            answer = open.wire.ask(&whole).await;
         }
         let reply = Reply::read(answer?, number)?;
         if let (Some(heir), Ok([token])) = (reply.text(), reply.numbers()) {

@@ -220,7 +220,7 @@ impl LockBackend for RedlockBackend {
     }
 
     async fn release(&self, key: &str, owner: &str) -> Result<ReleaseOutcome, LockError> {
-        let conclusion = self.conclude(Order::release(key, owner)).await;
+        let conclusion = self.conclude(self.nodes.release(key, owner)).await;
         match conclusion.map_err(|problem| self.error(key, problem))? {
             Conclusion::Expired => Ok(ReleaseOutcome::Expired),
             Conclusion::Superseded => Ok(ReleaseOutcome::Superseded),
@@ -231,7 +231,7 @@ impl LockBackend for RedlockBackend {
     /// Releases on all nodes, on the connections on which the grants were requested, and
     /// so after them. Nobody has to wait for the answers.
     async fn abandon(&self, key: &str, owner: &str) -> Result<(), LockError> {
-        let mut releases = self.nodes.ask(Order::release(key, owner), |_| true);
+        let mut releases = self.nodes.ask(self.nodes.release(key, owner), |_| true);
         releases.send().await;
         releases.leave_to_background(&self.nodes.env);
         Ok(())

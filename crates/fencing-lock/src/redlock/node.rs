@@ -61,7 +61,7 @@ impl Node {
     }
 
     /// Releases what the owner holds here, or may hold later.
-    pub(super) async fn release(&self, release: Release) -> Result<Reply, LockProblem> {
+    pub(super) async fn release(&self, release: Arc<Release>) -> Result<Reply, LockProblem> {
         if self.link.has_left(&release.owner) {
             // This may use the connection of the try, whatever became of later ones.
             return self.link.release(release).await;

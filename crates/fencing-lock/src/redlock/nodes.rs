@@ -25,20 +25,17 @@ pub(super) struct Nodes {
 }
 
 /// One request for all nodes.
-pub(super) struct Order {
-    script: Which,
-    key: String,
-    owner: String,
-    keys: Vec<String>,
-    arguments: Vec<String>,
+pub(super) enum Order {
+    Acquire { owner: String, call: Call },
+    WriteBack(Call),
+    Renew(Call),
+    Release(Arc<Release>),
 }
 
-#[derive(Clone, Copy)]
-enum Which {
-    Acquire,
-    WriteBack,
-    Renew,
-    Release,
+/// What a script is called with.
+pub(super) struct Call {
+    keys: Vec<String>,
+    arguments: Vec<String>,
 }
 
 impl Nodes {
@@ -100,27 +97,30 @@ impl Nodes {
 
     async fn run(&self, node: usize, order: &Order) -> Result<Reply, LockProblem> {
         let node = &self.all[node];
-        let arguments: Vec<&str> = order.arguments.iter().map(String::as_str).collect();
-        let script = match order.script {
-            Which::Acquire => {
-                let answer = node.run_try(&order.owner, &self.acquire, &order.keys, &arguments);
-                return answer.await;
+        match order {
+            Order::Acquire { owner, call } => {
+                let arguments = call.arguments();
+                let answer = node.run_try(owner, &self.acquire, &call.keys, &arguments);
+                answer.await
             }
-            Which::Release => {
-                let release = Release {
-                    script: self.release.clone(),
-                    key: order.key.clone(),
-                    owner: order.owner.clone(),
-                    keys: order.keys.clone(),
-                    arguments: order.arguments.clone(),
-                    heir: Heir::IsTold,
-                };
-                return node.release(release).await;
+            Order::WriteBack(call) => {
+                let arguments = call.arguments();
+                node.run(&self.write_back, &call.keys, &arguments).await
             }
-            Which::WriteBack => &self.write_back,
-            Which::Renew => &self.renew,
-        };
-        node.run(script, &order.keys, &arguments).await
+            Order::Renew(call) => node.run(&self.renew, &call.keys, &call.arguments()).await,
+            Order::Release(release) => node.release(release.clone()).await,
+        }
+    }
+
+    pub(super) fn release(&self, key: &str, owner: &str) -> Order {
+        Order::Release(Arc::new(Release {
+            script: self.release.clone(),
+            key: key.to_owned(),
+            owner: owner.to_owned(),
+            keys: vec![lock_key(key)],
+            arguments: vec![owner.to_owned(), String::new()],
+            heir: Heir::IsTold,
+        }))
     }
 
     /// Makes the error for too many failed nodes; `failures` holds one problem for each.
@@ -143,41 +143,33 @@ impl Nodes {
 
 impl Order {
     pub(super) fn acquire(key: &str, owner: &str, ttl_ms: String, proposal: u64) -> Order {
-        let keys = vec![lock_key(key), fence_key(key), gone_key(key, owner)];
-        let arguments = vec![owner.to_owned(), ttl_ms, proposal.to_string()];
-        Order::new(Which::Acquire, key, owner, keys, arguments)
+        Order::Acquire {
+            owner: owner.to_owned(),
+            call: Call {
+                keys: vec![lock_key(key), fence_key(key), gone_key(key, owner)],
+                arguments: vec![owner.to_owned(), ttl_ms, proposal.to_string()],
+            },
+        }
     }
 
     pub(super) fn write_back(key: &str, owner: &str, token: u64) -> Order {
-        let keys = vec![lock_key(key), fence_key(key)];
-        let arguments = vec![owner.to_owned(), token.to_string()];
-        Order::new(Which::WriteBack, key, owner, keys, arguments)
+        Order::WriteBack(Call {
+            keys: vec![lock_key(key), fence_key(key)],
+            arguments: vec![owner.to_owned(), token.to_string()],
+        })
     }
 
     pub(super) fn renew(key: &str, owner: &str, ttl_ms: String) -> Order {
-        let arguments = vec![owner.to_owned(), ttl_ms];
-        Order::new(Which::Renew, key, owner, vec![lock_key(key)], arguments)
+        Order::Renew(Call {
+            keys: vec![lock_key(key)],
+            arguments: vec![owner.to_owned(), ttl_ms],
+        })
     }
+}
 
-    pub(super) fn release(key: &str, owner: &str) -> Order {
-        let arguments = vec![owner.to_owned(), String::new()];
-        Order::new(Which::Release, key, owner, vec![lock_key(key)], arguments)
-    }
-
-    fn new(
-        script: Which,
-        key: &str,
-        owner: &str,
-        keys: Vec<String>,
-        arguments: Vec<String>,
-    ) -> Order {
-        Order {
-            script,
-            key: key.to_owned(),
-            owner: owner.to_owned(),
-            keys,
-            arguments,
-        }
+impl Call {
+    fn arguments(&self) -> Vec<&str> {
+        self.arguments.iter().map(String::as_str).collect()
     }
 }
 
