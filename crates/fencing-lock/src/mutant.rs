@@ -85,7 +85,7 @@ impl Mutant {
                     ACQUIRE,
                     &[[
                         "return {ARGV[4] * 8 + 2, redis.call('PTTL', KEYS[1])}",
-                        "return {ARGV[4] * 8 + 1, next_token(KEYS[2], ARGV[3])}",
+                        "return granted(next_token(KEYS[2], ARGV[3]), ARGV[4])",
                     ]],
                 ),
                 Edit(
@@ -115,10 +115,13 @@ impl Mutant {
                 // from there.
                 Edit(
                     REDLOCK_ACQUIRE,
-                    &[[
-                        "math.max(counter + 1, tonumber(ARGV[3]))",
-                        "3000000000000000 - tonumber(ARGV[3])",
-                    ]],
+                    &[
+                        ["if counter < tonumber(ARGV[3])", "if false"],
+                        [
+                            "counter = counter + 1",
+                            "counter = 3000000000000000 - ARGV[3]",
+                        ],
+                    ],
                 ),
             ],
             Mutant::TokenBeforeGrant | Mutant::ReuseNonce => &[],

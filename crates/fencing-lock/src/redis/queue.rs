@@ -318,18 +318,19 @@ fn confirm_after(ttl: Duration, retry_in: Duration) -> Duration {
 
 /// Reads what scripts/stand.lua answers and explains.
 fn read_place(reply: &Reply) -> Result<Place, LockProblem> {
+    if let (1 | 2, Ok([token @ 1..=i64::MAX])) = (reply.code, reply.numbers()) {
+        let token = FencingToken(token.unsigned_abs());
+        return Ok(match reply.code {
+            1 => Place::Granted(token),
+            _ => Place::Handed(token),
+        });
+    }
     let [number, left_ms] = reply.numbers()?;
-    let number = u64::try_from(number).map_err(|_| reply.is_strange())?;
     // It is negative if the hold has no end.
     let retry_in = u64::try_from(left_ms).map_or(Duration::MAX, Duration::from_millis);
-    match (reply.code, number) {
-        (1, 1..) => Ok(Place::Granted(FencingToken(number))),
-        (2, 1..) => Ok(Place::Handed(FencingToken(number))),
-        (3, counter) => Ok(Place::Waiting { counter, retry_in }),
-        (4, waiting) => {
-            let waiting = usize::try_from(waiting).map_err(|_| reply.is_strange())?;
-            Ok(Place::Full { waiting, retry_in })
-        }
+    match (reply.code, u64::try_from(number), usize::try_from(number)) {
+        (3, Ok(counter), _) => Ok(Place::Waiting { counter, retry_in }),
+        (4, _, Ok(waiting)) => Ok(Place::Full { waiting, retry_in }),
         _ => Err(reply.is_strange()),
     }
 }
@@ -347,9 +348,10 @@ mod tests {
 
     #[test]
     fn a_place_is_read_and_nonsense_is_not() {
+        let held = |code, token| read_place(&Reply::of(code, &[token]));
+        assert_eq!(held(1, 7), Ok(Place::Granted(FencingToken(7))));
+        assert_eq!(held(2, 7), Ok(Place::Handed(FencingToken(7))));
         let place = |code, number, left_ms| read_place(&Reply::of(code, &[number, left_ms]));
-        assert_eq!(place(1, 7, 0), Ok(Place::Granted(FencingToken(7))));
-        assert_eq!(place(2, 7, 0), Ok(Place::Handed(FencingToken(7))));
         let retry_in = Duration::from_millis(9);
         let counter = 6;
         assert_eq!(place(3, 6, 9), Ok(Place::Waiting { counter, retry_in }));
@@ -357,7 +359,10 @@ mod tests {
         assert_eq!(place(4, 3, 9), Ok(Place::Full { waiting, retry_in }));
         let retry_in = Duration::MAX;
         assert_eq!(place(3, 6, -1), Ok(Place::Waiting { counter, retry_in }));
-        for (code, number) in [(1, 0), (2, -1), (3, -1), (4, -1), (5, 1)] {
+        for (code, number) in [(1, 0), (2, -1), (3, 7)] {
+            assert!(held(code, number).is_err(), "{code} {number}");
+        }
+        for (code, number) in [(1, 7), (3, -1), (4, -1), (5, 1)] {
             assert!(place(code, number, 0).is_err(), "{code} {number}");
         }
         assert!(read_token("0").is_err());

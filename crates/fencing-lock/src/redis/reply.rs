@@ -17,10 +17,12 @@ pub(crate) struct Reply {
 /// something in between answers twice, or in another order, then every later answer
 /// belongs to another request, and could be taken for a grant. So each script gets a
 /// number as its last argument, and the first number of its answer is `number * 8 + code`.
-/// Lua counts in doubles, which are exact up to 2^53.
+/// A grant is answered in one number, with the last 32 bits of the request's (see
+/// scripts/token.lua). Lua counts in doubles, which are exact up to 2^53.
 pub(super) struct Numbers(AtomicU64);
 
 const CODES: u64 = 8;
+const GRANTED: u64 = 1;
 
 impl Numbers {
     /// Begins at a random number, so that the answer to another connection is noticed too.
@@ -46,6 +48,10 @@ impl Reply {
             Value::Int(head @ 0..) if head as u64 / CODES == number => Ok(Reply {
                 code: head as u64 % CODES,
                 values,
+            }),
+            Value::Int(grant @ ..0) if grant.unsigned_abs() as u32 == number as u32 => Ok(Reply {
+                code: GRANTED,
+                values: vec![Value::Int((grant.unsigned_abs() >> 32) as i64)],
             }),
             _ => Err((ErrorKind::Io, "an answer to something else").into()),
         }
@@ -92,7 +98,12 @@ mod tests {
         let values = vec![Value::Int(42), Value::Int(7), Value::Int(-1)];
         let reply = Reply::read(Value::Array(values), 5).unwrap();
         assert_eq!((reply.code, reply.numbers().unwrap()), (2, [7, -1]));
+        let grant = Value::Int(-((7 << 32) + 5));
+        let reply = Reply::read(grant, (3 << 32) + 5).unwrap();
+        assert_eq!((reply.code, reply.numbers().unwrap()), (1, [7]));
         for (answer, number) in [
+            (Value::Int(-((7 << 32) + 5)), 4),
+            (Value::Int(i64::MIN), 5),
             (Value::Int(41), 4),
             (Value::Int(41), 6),
             (Value::Int(-41), 5),

@@ -78,7 +78,8 @@ impl<'a> Try<'a> {
         };
         let order = Order::acquire(key, owner, ttl_ms(ttl), proposal);
         let grants = self.nodes.ask(order, |_| true);
-        let decision = self.hear(grants, read_grant).await;
+        let read = |reply: &Reply| read_grant(reply, proposal);
+        let decision = self.hear(grants, read).await;
         let Decision::WriteBack(token) = decision else {
             return decision;
         };
@@ -148,7 +149,7 @@ impl<'a> Try<'a> {
         }
         // A node that said "busy" holds nothing of ours. All others do, or may later. The
         // releases are sent before this returns, so that the next try comes after them.
-        let order = Order::release(self.ask.key, self.ask.owner);
+        let order = self.nodes.release(self.ask.key, self.ask.owner);
         let may_hold = |node: usize| !matches!(self.answers[node], Answer::Busy { .. });
         let mut releases = self.nodes.ask(order, may_hold);
         releases.send().await;
@@ -182,7 +183,10 @@ impl Answer {
 }
 
 /// Reads what scripts/acquire.lua answers and explains.
-fn read_grant(reply: &Reply) -> Result<Answer, LockProblem> {
+fn read_grant(reply: &Reply, proposal: u64) -> Result<Answer, LockProblem> {
+    if reply.code == 3 && proposal > 0 {
+        return Ok(Answer::Granted(proposal));
+    }
     let [number] = reply.numbers()?;
     match (reply.code, u64::try_from(number)) {
         (1, Ok(counter @ 1..)) => Ok(Answer::Granted(counter)),
@@ -200,15 +204,17 @@ mod tests {
 
     #[test]
     fn only_a_positive_number_is_a_grant() {
-        let read = |code, number| read_grant(&Reply::of(code, &[number]));
+        let read = |code, number| read_grant(&Reply::of(code, &[number]), 9);
         assert!(matches!(read(1, 7), Ok(Answer::Granted(7))));
         let ms = Duration::from_millis;
         assert!(matches!(read(2, 20), Ok(Answer::Busy { left }) if left == ms(20)));
         assert!(matches!(read(2, -1), Ok(Answer::Busy { left }) if left == Duration::MAX));
-        for (code, number) in [(1, 0), (1, -7), (0, 7), (3, 7)] {
+        assert!(matches!(read(3, 0), Ok(Answer::Granted(9))));
+        for (code, number) in [(1, 0), (1, -7), (0, 7), (4, 7)] {
             assert!(read(code, number).is_err(), "{code} {number}");
         }
-        assert!(read_grant(&Reply::of(1, &[])).is_err());
+        assert!(read_grant(&Reply::of(1, &[]), 9).is_err());
+        assert!(read_grant(&Reply::of(3, &[]), 0).is_err());
     }
 
     #[test]

@@ -15,7 +15,7 @@ const YES: Answer = Reply(1, &[]);
 
 /// The hold of somebody else ends in a second; the counter is 6.
 const IN_LINE: Answer = Reply(3, &[6, 1_000]);
-const GRANTED: Answer = Reply(1, &[7, 0]);
+const GRANTED: Answer = Reply(1, &[7]);
 
 const WAITERS: usize = 20;
 

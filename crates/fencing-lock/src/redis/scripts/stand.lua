@@ -5,19 +5,20 @@
 -- the request.
 -- Asks for the lock and otherwise stands in its line, at the end; who stands
 -- there already keeps its place and counts as alive for another TTL. Answers
--- what became of it in three numbers; the client has the words.
+-- that it is granted, as token.lua says, or what else became of it in two or three
+-- numbers; the client has the words.
+local HANDED, WAITING, FULL = 2, 3, 4
 local head = ARGV[7] * 8
-local GRANTED, HANDED, WAITING, FULL = head + 1, head + 2, head + 3, head + 4
 local owner, ttl_ms, floor, again = ARGV[1], ARGV[2], ARGV[3], ARGV[6] == 'again'
-if redis.call('EXISTS', KEYS[5]) == 1 then
+local now = redis.call('MGET', KEYS[1], KEYS[2], KEYS[5])
+if now[3] then
     return redis.error_reply('GONE this try was given up before it came')
 end
-local now = redis.call('MGET', KEYS[1], KEYS[2])
 local holder, counter = now[1], tonumber(now[2]) or 0
 if holder == owner then
     -- Handed over meanwhile: nobody else was granted anything since, so the
     -- counter still stands where it did.
-    return {HANDED, counter, 0}
+    return {head + HANDED, counter}
 end
 if not holder then
     -- The last hold ran out, and nobody but us will hand the lock on.
@@ -31,7 +32,7 @@ if not holder then
             redis.call('HDEL', KEYS[4], owner)
         end
         redis.call('SET', KEYS[1], owner, 'PX', ttl_ms)
-        return {GRANTED, token, 0}
+        return granted(token, ARGV[7])
     end
     counter = token
 end
@@ -65,7 +66,7 @@ if is_new then
     if length > max then
         redis.call('RPOP', KEYS[3])
         redis.call('HDEL', KEYS[4], owner)
-        return {FULL, length - 1, redis.call('PTTL', KEYS[1])}
+        return {head + FULL, length - 1, redis.call('PTTL', KEYS[1])}
     end
 end
 -- A line whose waiters all died would stay for good. Waiters confirm at half
@@ -76,4 +77,4 @@ if redis.call('PTTL', KEYS[3]) < kept_ms - ttl_ms / 2 then
     redis.call('PEXPIRE', KEYS[3], kept_ms)
     redis.call('PEXPIRE', KEYS[4], kept_ms)
 end
-return {WAITING, counter, redis.call('PTTL', KEYS[1])}
+return {head + WAITING, counter, redis.call('PTTL', KEYS[1])}

@@ -35,3 +35,13 @@ local function next_token(fence, floor)
     return token
 end
 
+-- The answer to the request of this number that was granted this token: 1 and the token.
+-- A table takes the server as long as a command does, so it is one negative number, of
+-- the token and the last 32 bits of the request's, as long as a double has room for both.
+local function granted(token, number)
+    if token < 2097152 then
+        return -(token * 4294967296 + number % 4294967296)
+    end
+    return {number * 8 + 1, token}
+end
+
