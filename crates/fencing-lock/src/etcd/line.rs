@@ -124,7 +124,7 @@ impl Line {
         let put = TxnOp::put(self.place.as_str(), self.owner.as_str(), Some(attached));
         Txn::new()
             .when([condition, presence.not_fenced_off()])
-            .and_then([put, self.read_own(), read_length(&self.prefix)])
+            .and_then([put, read_length(&self.prefix)])
             .or_else([
                 self.read_own(),
                 read_length(&self.prefix),
@@ -148,39 +148,33 @@ impl Line {
     ) -> Result<Entered, Failure> {
         let operations = operations(answer)?;
         let (own, length, mark) = match operations.as_slice() {
-            [
-                TxnOpResponse::Put(_),
-                TxnOpResponse::Get(own),
-                TxnOpResponse::Get(length),
-            ] => (own, length, None),
+            // The transaction created the place, so its revision is that of the place.
+            [TxnOpResponse::Put(_), TxnOpResponse::Get(length)] => {
+                let revision = answer.header().map_or(0, |header| header.revision());
+                let before = match usize::try_from(length.count()) {
+                    Ok(1) => Before::Nobody,
+                    Ok(length @ 2..) => Before::Somebody { length },
+                    _ => return Err(unusable(answer)),
+                };
+                return Ok(Entered::At(Place {
+                    revision,
+                    before,
+                    as_of: revision,
+                }));
+            }
             [
                 TxnOpResponse::Get(own),
                 TxnOpResponse::Get(length),
                 TxnOpResponse::Get(mark),
-            ] => (own, length, Some(mark)),
+            ] => (own.kvs().first(), length, mark),
             _ => return Err(unusable(answer)),
         };
-        let own = own.kvs().first();
-        if own.is_some_and(|own| !self.is_own(own)) {
+        if let Some(own) = own {
+            if self.is_own(own) {
+                return Ok(Entered::Already(own.create_revision()));
+            }
             self.retire();
             return Err(Failure::NotDone("another attempt's place".to_owned()));
-        }
-        let own = own.map(KeyValue::create_revision);
-        let Some(mark) = mark else {
-            let revision = own.ok_or_else(|| unusable(answer))?;
-            let before = match usize::try_from(length.count()) {
-                Ok(1) => Before::Nobody,
-                Ok(length @ 2..) => Before::Somebody { length },
-                _ => return Err(unusable(answer)),
-            };
-            return Ok(Entered::At(Place {
-                revision,
-                before,
-                as_of: revision,
-            }));
-        };
-        if let Some(revision) = own {
-            return Ok(Entered::Already(revision));
         }
         if if_held == IfHeld::ComeBack && length.count() > 0 {
             return Ok(Entered::Busy);
