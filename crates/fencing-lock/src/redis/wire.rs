@@ -227,3 +227,76 @@ impl Reading {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::World;
+    use crate::env::ByteStream;
+    use async_trait::async_trait;
+    use futures_util::future::{BoxFuture, join_all};
+    use std::time::SystemTime;
+    use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, duplex};
+
+    /// A server that answers each command with its last word, over a stream that takes a
+    /// few bytes at a time. At the word `enough` it leaves.
+    struct Echo;
+
+    #[async_trait]
+    impl World for Echo {
+        fn wall_clock(&self) -> SystemTime {
+            SystemTime::UNIX_EPOCH
+        }
+
+        fn random(&self) -> u64 {
+            1
+        }
+
+        fn spawn(&self, task: BoxFuture<'static, ()>) {
+            tokio::spawn(task);
+        }
+
+        async fn dial(&self, _: &str, _: u16) -> io::Result<Box<dyn ByteStream>> {
+            let (here, there) = duplex(16);
+            tokio::spawn(echo(BufReader::new(there).lines()));
+            Ok(Box::new(here))
+        }
+    }
+
+    async fn echo(mut lines: Lines<BufReader<DuplexStream>>) {
+        while let Ok(Some(head)) = lines.next_line().await {
+            let words: usize = head[1..].parse().unwrap();
+            let mut word = String::new();
+            for _ in 0..2 * words {
+                word = lines.next_line().await.unwrap().unwrap();
+            }
+            if word == "enough" {
+                return;
+            }
+            let answer = format!("${}\r\n{word}\r\n", word.len());
+            let stream = lines.get_mut();
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn requests_that_the_stream_does_not_take_at_once_keep_their_order() {
+        let client = Client::open("redis://nowhere").unwrap();
+        let env = Env::of(Arc::new(Echo));
+        let wire = Wire::open(&env, &client, None).await.unwrap();
+        let words: Vec<String> = (0..50).map(|number| format!("{number:0>100}")).collect();
+        let asked = words.iter().map(|word| {
+            let (wire, request) = (&wire, Request::of(&["ECHO", word]));
+            async move { wire.ask(&request).await }
+        });
+        let heard = join_all(asked).await;
+        for (word, answer) in words.iter().zip(heard) {
+            assert_eq!(answer.unwrap(), Value::BulkString(word.clone().into()));
+        }
+        let last = Request::of(&["ECHO", "enough"]);
+        for _ in 0..2 {
+            let error = wire.ask(&last).await.unwrap_err();
+            assert!(!answered(&error), "{error}");
+        }
+    }
+}
