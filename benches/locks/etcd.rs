@@ -37,7 +37,7 @@ pub async fn measure(arguments: &Arguments) -> Result<Targets, Trouble> {
     let mut targets = Targets::default();
     let ours = candidates[1].ratio_to(&candidates[0]);
     let what = "uncontended, etcd: beside two bare puts";
-    targets.expect(what.to_owned(), ours, Bound::AtMost(1.1));
+    targets.expect(what.to_owned(), ours, Bound::AtMost(1.0));
     Ok(targets)
 }
 
