@@ -1,9 +1,11 @@
 //! One Consul: a key that a session holds.
 
+use super::floor::{BareWrites, Floor};
 use super::observe::observe_consul;
 use super::{Defect, LockOptions, LockServers, Opened, Program, Readback, Service, only};
 use crate::model::{ClockName, ServicePlan, joined};
-use fencing_lock::{ConsulBackend, ConsulSettings};
+use fencing_lock::servers::ConsulAgent;
+use fencing_lock::{ConsulBackend, ConsulSettings, Env, LockProblem};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,6 +43,11 @@ pub(super) const CONSUL: Service = Service {
         leases_by: ClockName::Monotonic,
         ..ServicePlan::ONE_SERVER
     },
+    tokens: "indexes of the consensus log",
+    floor: Floor {
+        words: "two PUTs of one key",
+        open: |servers| Box::pin(bare_writes(servers)),
+    },
     ttl_conflict: |ttl| {
         (ttl < SHORTEST_SESSION).then_some("Consul keeps no session for less than 1s")
     },
@@ -54,6 +61,19 @@ fn open(options: &LockOptions, servers: &[String], _: Option<Defect>) -> Opened 
     };
     let server = only("consul", servers)?;
     Ok(Arc::new(ConsulBackend::new(server, settings)?))
+}
+
+async fn bare_writes(servers: &[String]) -> Result<BareWrites, LockProblem> {
+    let server = servers.first().map_or("", String::as_str);
+    let agent = ConsulAgent::at(server, ConsulSettings::default(), Env::default())?;
+    let agent = Arc::new(agent);
+    Ok(Box::new(move || {
+        let agent = agent.clone();
+        Box::pin(async move {
+            agent.write("fencepost/floor").await?;
+            agent.write("fencepost/floor").await
+        })
+    }))
 }
 
 fn hints(servers: &[SocketAddr]) -> Vec<String> {

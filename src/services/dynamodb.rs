@@ -1,9 +1,12 @@
 //! One DynamoDB, or a server that speaks its protocol.
 
+use super::floor::{BareWrites, Floor};
 use super::observe::observe_dynamodb;
-use super::{Defect, LockServers, Opened, Program, Readback, Service};
+use super::{Defect, LockServers, Opened, Program, Readback, Service, only};
 use crate::model::{ClockName, ServicePlan, joined};
-use fencing_lock::{AwsCredentials, DynamoDbBackend, DynamoDbSettings, LockError, LockProblem};
+use fencing_lock::servers::{DynamoDbApi, new_dynamodb_table};
+use fencing_lock::{AwsCredentials, DynamoDbBackend, DynamoDbSettings, Env, LockProblem};
+use serde_json::json;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -37,13 +40,14 @@ pub(super) const DYNAMODB: Service = Service {
         leases_by: ClockName::Monotonic,
         ..ServicePlan::ONE_SERVER
     },
+    tokens: "a number of the item, in the conditional write that grants",
+    floor: Floor {
+        words: "two PutItems of one item",
+        open: |servers| Box::pin(bare_writes(servers)),
+    },
     ttl_conflict: |_| None,
     open: |_, servers, _: Option<Defect>| -> Opened {
-        let [server] = servers else {
-            let problem = format!("one server is needed, and {} are named", servers.len());
-            let problem = LockProblem::BadServers(problem);
-            return Err(LockError::new("dynamodb", servers.join(","), "", problem));
-        };
+        let server = only("dynamodb", servers)?;
         Ok(Arc::new(DynamoDbBackend::new(server, settings())?))
     },
 };
@@ -54,6 +58,26 @@ pub fn settings() -> DynamoDbSettings {
     DynamoDbSettings::from_environment().unwrap_or_else(|| {
         DynamoDbSettings::new("us-east-1", AwsCredentials::new("fencepost", "fencepost"))
     })
+}
+
+/// A table that no lock uses.
+const BARE_TABLE: &str = "fencepost_floor";
+
+async fn bare_writes(servers: &[String]) -> Result<BareWrites, LockProblem> {
+    let server = servers.first().map_or("", String::as_str);
+    let api = Arc::new(DynamoDbApi::new(server, settings(), Env::default())?);
+    // A table that is there already is as good; the first write would say otherwise.
+    let _ = api
+        .ask("CreateTable", &new_dynamodb_table(BARE_TABLE))
+        .await;
+    Ok(Box::new(move || {
+        let api = api.clone();
+        Box::pin(async move {
+            let item = json!({ "TableName": BARE_TABLE, "Item": { "lock_key": { "S": "floor" } } });
+            api.ask("PutItem", &item).await?;
+            api.ask("PutItem", &item).await.map(drop)
+        })
+    }))
 }
 
 fn hints(servers: &[SocketAddr]) -> Vec<String> {

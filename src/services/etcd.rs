@@ -1,9 +1,13 @@
 //! An etcd cluster: our own lock there, and the one that the server offers.
 
+use super::floor::{BareWrites, Floor, answered};
 use super::observe::observe_etcd;
 use super::{Defect, Keyspace, LockServers, Program, Readback, Service};
 use crate::model::{ClockName, ServicePlan, joined};
-use fencing_lock::{EtcdBackend, EtcdLockApiBackend, EtcdSettings};
+use etcd_client::ConnectOptions;
+use fencing_lock::servers::{EtcdFailure, EtcdWire, etcd_wire};
+use fencing_lock::{EtcdBackend, EtcdLockApiBackend, EtcdSettings, LockProblem};
+use futures_util::TryFutureExt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,9 +43,15 @@ pub(super) const ETCD: Service = Service {
     plan: ServicePlan {
         in_session: true,
         renews_silently: true,
+        ends_with_worker: false,
         keeps_grants: true,
         by_majority: false,
         leases_by: ClockName::Monotonic,
+    },
+    tokens: "revisions of the consensus log",
+    floor: Floor {
+        words: "two puts at the leader",
+        open: |servers| Box::pin(bare_writes(servers)),
     },
     ttl_conflict,
     open: |_, servers, defect| Ok(Arc::new(EtcdBackend::new(servers, settings(defect))?)),
@@ -58,6 +68,36 @@ pub(super) const LOCK_API: Service = Service {
     },
     ..ETCD
 };
+
+async fn bare_writes(members: &[String]) -> Result<BareWrites, LockProblem> {
+    let leader = leader(members).await?;
+    Ok(Box::new(move || {
+        let mut kv = leader.kv.clone();
+        Box::pin(async move {
+            answered(kv.put(BARE_KEY, "held", None).map_err(EtcdFailure::from)).await?;
+            answered(kv.put(BARE_KEY, "free", None).map_err(EtcdFailure::from)).await?;
+            Ok(())
+        })
+    }))
+}
+
+const BARE_KEY: &str = "/fencepost-floor";
+
+/// Returns the member that leads: a write through another one costs a hop more, and the locks
+/// save it as well.
+async fn leader(members: &[String]) -> Result<EtcdWire, LockProblem> {
+    for member in members {
+        let mut wire = etcd_wire(member, ConnectOptions::new()).await?;
+        let status = wire.maintenance.status().map_err(EtcdFailure::from);
+        let status = answered(status).await?;
+        let own = status.header().map(|header| header.member_id());
+        if own == Some(status.leader()) {
+            return Ok(wire);
+        }
+    }
+    let problem = "no member says that it is the leader";
+    Err(LockProblem::Unreachable(problem.to_owned()))
+}
 
 fn settings(_defect: Option<Defect>) -> EtcdSettings {
     EtcdSettings {

@@ -1,9 +1,13 @@
 //! One MariaDB: the locks that its sessions hold.
 
+use super::floor::{ANSWER_WITHIN, BareWrites, Floor, answered};
 use super::observe::observe_mariadb;
 use super::{Defect, LockServers, Opened, Program, Readback, Service, only};
 use crate::model::{ServicePlan, joined};
+use fencing_lock::LockProblem;
+use fencing_lock::servers::{MariadbConnection, connect_mariadb, mariadb_problem};
 use fencing_lock::{MariadbBackend, MariadbSettings};
+use futures_util::TryFutureExt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -33,9 +37,15 @@ pub(super) const MARIADB: Service = Service {
     in_order: |_| false,
     plan: ServicePlan {
         renews_silently: true,
+        ends_with_worker: true,
         // A session ends with its server, and its locks with it.
         keeps_grants: false,
         ..ServicePlan::ONE_SERVER
+    },
+    tokens: "a counter row, in the statement that got the lock",
+    floor: Floor {
+        words: "two updates of one row",
+        open: |servers| Box::pin(bare_writes(servers)),
     },
     ttl_conflict: |_| None,
     open: |_, servers, _: Option<Defect>| -> Opened {
@@ -47,7 +57,10 @@ pub(super) const MARIADB: Service = Service {
 
 /// The same locks, by a client that does not look at its session while it holds one.
 pub(super) const WITHOUT_PING: Service = Service {
-    plan: ServicePlan::ONE_SERVER,
+    plan: ServicePlan {
+        ends_with_worker: true,
+        ..ServicePlan::ONE_SERVER
+    },
     open: |_, servers, _: Option<Defect>| -> Opened {
         let server = only("mariadb-without-ping", servers)?;
         let settings = MariadbSettings::default();
@@ -56,6 +69,30 @@ pub(super) const WITHOUT_PING: Service = Service {
     },
     ..MARIADB
 };
+
+const BARE_TABLE: &str =
+    "CREATE TABLE IF NOT EXISTS fencepost_floor (id INT PRIMARY KEY, n BIGINT NOT NULL)";
+const BARE_ROW: &str = "INSERT IGNORE INTO fencepost_floor VALUES (1, 0)";
+const BARE_WRITE: &str = "UPDATE fencepost_floor SET n = n + 1 WHERE id = 1";
+
+async fn bare_writes(servers: &[String]) -> Result<BareWrites, LockProblem> {
+    let server = servers.first().map_or("", String::as_str);
+    let connection = Arc::new(connect_mariadb(server, ANSWER_WITHIN).await?);
+    ask(&connection, BARE_TABLE).await?;
+    ask(&connection, BARE_ROW).await?;
+    Ok(Box::new(move || {
+        let connection = connection.clone();
+        Box::pin(async move {
+            ask(&connection, BARE_WRITE).await?;
+            ask(&connection, BARE_WRITE).await
+        })
+    }))
+}
+
+async fn ask(connection: &MariadbConnection, statement: &str) -> Result<(), LockProblem> {
+    let asked = connection.ask(statement).map_err(mariadb_problem);
+    answered(asked).await.map(drop)
+}
 
 fn hints(servers: &[SocketAddr]) -> Vec<String> {
     let all = joined(servers, ",");

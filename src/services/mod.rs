@@ -4,6 +4,7 @@
 mod consul;
 mod dynamodb;
 mod etcd;
+mod floor;
 mod key_template;
 mod mariadb;
 #[cfg(debug_assertions)]
@@ -17,6 +18,7 @@ mod redlock;
 pub mod zookeeper;
 
 pub use dynamodb::settings as dynamodb_settings;
+pub use floor::{BareWrites, Floor};
 pub use key_template::KeyTemplate;
 #[cfg(debug_assertions)]
 pub use mutant::changes;
@@ -123,6 +125,10 @@ pub struct Service {
     pub in_order: fn(&LockOptions) -> bool,
     /// The facts about it that a judge needs.
     pub plan: ServicePlan,
+    /// Where its tokens come from, in a few words.
+    pub tokens: &'static str,
+    /// The writes that a comparison of services sets its locks beside.
+    pub floor: Floor,
     /// Returns why a lock cannot have this TTL, in words.
     pub ttl_conflict: fn(Duration) -> Option<&'static str>,
     open: fn(&LockOptions, &[String], Option<Defect>) -> Opened,

@@ -1,9 +1,12 @@
 //! One Postgres: leases that are rows of a table, and its advisory locks.
 
+use super::floor::{ANSWER_WITHIN, BareWrites, Floor, answered};
 use super::observe::observe_postgres;
 use super::{Defect, LockServers, Opened, Program, Readback, Service, only};
 use crate::model::{ServicePlan, joined};
-use fencing_lock::{PostgresAdvisoryBackend, PostgresLeaseBackend, PostgresSettings};
+use fencing_lock::servers::{PostgresConnection, connect_postgres, postgres_problem};
+use fencing_lock::{LockProblem, PostgresAdvisoryBackend, PostgresLeaseBackend, PostgresSettings};
+use futures_util::TryFutureExt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -38,6 +41,11 @@ pub(super) const LEASE: Service = Service {
         keeps_grants: true,
         ..ServicePlan::ONE_SERVER
     },
+    tokens: "a column of the row, on disk",
+    floor: Floor {
+        words: "two UPDATEs of a row",
+        open: |servers| Box::pin(bare_writes(servers)),
+    },
     ttl_conflict: |_| None,
     open: |_, servers, _: Option<Defect>| -> Opened {
         let server = only("postgres-lease", servers)?;
@@ -48,8 +56,10 @@ pub(super) const LEASE: Service = Service {
 
 pub(super) const ADVISORY: Service = Service {
     group: "postgres-advisory",
+    tokens: "a sequence, on disk",
     plan: ServicePlan {
         renews_silently: true,
+        ends_with_worker: true,
         // A session ends with its server, and its locks with it.
         keeps_grants: false,
         ..ServicePlan::ONE_SERVER
@@ -72,6 +82,32 @@ pub(super) const ADVISORY_UNCHECKED: Service = Service {
     },
     ..ADVISORY
 };
+
+const BARE_TABLE: &str =
+    "CREATE TABLE IF NOT EXISTS fencepost_floor (id int PRIMARY KEY, n bigint)";
+const BARE_ROW: &str = "INSERT INTO fencepost_floor VALUES (1, 0) ON CONFLICT DO NOTHING";
+const BARE_WRITE: &str = "UPDATE fencepost_floor SET n = n + 1 WHERE id = 1";
+
+async fn bare_writes(servers: &[String]) -> Result<BareWrites, LockProblem> {
+    let server = servers.first().map_or("", String::as_str);
+    let connection = connect_postgres(server, ANSWER_WITHIN, |_| ()).await?;
+    let connection = Arc::new(connection);
+    ask(&connection, BARE_TABLE).await?;
+    ask(&connection, BARE_ROW).await?;
+    Ok(Box::new(move || {
+        let connection = connection.clone();
+        Box::pin(async move {
+            ask(&connection, BARE_WRITE).await?;
+            ask(&connection, BARE_WRITE).await
+        })
+    }))
+}
+
+/// Sends one statement in one round trip, as the locks do.
+async fn ask(connection: &PostgresConnection, statement: &str) -> Result<(), LockProblem> {
+    let asked = connection.query_typed(statement, &[]);
+    answered(asked.map_err(postgres_problem)).await.map(|_| ())
+}
 
 fn hints(servers: &[SocketAddr]) -> Vec<String> {
     let all = joined(servers, ",");

@@ -1,6 +1,7 @@
 //! A majority of independent Redis nodes.
 
-use super::redis::REDIS;
+use super::floor::Floor;
+use super::redis::{REDIS, bare_writes};
 use super::{Defect, LockServers, Opened, Service};
 use crate::model::ServicePlan;
 use fencing_lock::{RedlockBackend, RedlockSettings, TokenScheme};
@@ -24,6 +25,11 @@ pub(super) const REDLOCK: Service = Service {
     plan: ServicePlan {
         by_majority: true,
         ..ServicePlan::ONE_SERVER
+    },
+    tokens: "counters of a majority, in memory",
+    floor: Floor {
+        words: "SET, DEL on all nodes",
+        open: |servers| Box::pin(bare_writes(servers)),
     },
     ttl_conflict: |_| None,
     open: |_, servers, defect| open(servers, TokenScheme::Strict, defect),

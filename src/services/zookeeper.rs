@@ -1,9 +1,11 @@
 //! A ZooKeeper ensemble.
 
+use super::floor::{BareWrites, Floor, answered};
 use super::observe::observe_zookeeper;
 use super::{Defect, LockServers, Opened, Program, Readback, Service};
 use crate::model::{ClockName, ServicePlan, joined};
-use fencing_lock::{ZookeeperBackend, ZookeeperSettings};
+use fencing_lock::{LockProblem, ZookeeperBackend, ZookeeperSettings};
+use futures_util::{FutureExt, TryFutureExt};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
+use zookeeper_client::{Acls, Client, CreateMode, CreateOptions};
 
 const PROGRAM: Program = Program {
     name: "zookeeper",
@@ -44,9 +47,15 @@ pub(super) const ZOOKEEPER: Service = Service {
     plan: ServicePlan {
         in_session: true,
         renews_silently: true,
+        ends_with_worker: false,
         keeps_grants: true,
         by_majority: false,
         leases_by: ClockName::Monotonic,
+    },
+    tokens: "zxids of the consensus log",
+    floor: Floor {
+        words: "two writes of one node",
+        open: |servers| Box::pin(bare_writes(servers)),
     },
     ttl_conflict: |ttl| {
         let is_kept = (SHORTEST_SESSION..=LONGEST_SESSION).contains(&ttl);
@@ -57,6 +66,32 @@ pub(super) const ZOOKEEPER: Service = Service {
         Ok(Arc::new(ZookeeperBackend::new(servers, settings)?))
     },
 };
+
+/// A node that no lock uses.
+const BARE_NODE: &str = "/fencepost-floor";
+const PERSISTENT: CreateOptions<'static> = CreateMode::Persistent.with_acls(Acls::anyone_all());
+
+async fn bare_writes(members: &[String]) -> Result<BareWrites, LockProblem> {
+    let problem = |error: zookeeper_client::Error| LockProblem::NoAnswer(error.to_string());
+    let members = members.join(",");
+    let client = answered(Client::connect(&members).map_err(problem)).await?;
+    let created = client
+        .create(BARE_NODE, b"", &PERSISTENT)
+        .map(|made| match made {
+            Ok(_) | Err(zookeeper_client::Error::NodeExists) => Ok(()),
+            Err(error) => Err(problem(error)),
+        });
+    answered(created).await?;
+    Ok(Box::new(move || {
+        let client = client.clone();
+        Box::pin(async move {
+            for _ in 0..2 {
+                answered(client.set_data(BARE_NODE, b"x", None).map_err(problem)).await?;
+            }
+            Ok(())
+        })
+    }))
+}
 
 fn hints(servers: &[SocketAddr]) -> Vec<String> {
     let all = joined(servers, ",");

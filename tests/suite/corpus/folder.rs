@@ -91,6 +91,7 @@ impl Planned {
                 true => ClockName::Monotonic,
                 false => ClockName::Realtime,
             },
+            ..ServicePlan::ONE_SERVER
         }
     }
 

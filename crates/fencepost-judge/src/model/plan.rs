@@ -38,6 +38,9 @@ pub struct ServicePlan {
     pub in_session: bool,
     /// Whether leases go on being renewed while their worker lives, without a report.
     pub renews_silently: bool,
+    /// Whether a hold ends as soon as its worker dies, because the servers see the end of its
+    /// connection, and not only with its TTL.
+    pub ends_with_worker: bool,
     /// Whether its grants are still known after one of its servers was killed.
     pub keeps_grants: bool,
     /// Whether a majority of independent servers grants.
@@ -51,6 +54,7 @@ impl ServicePlan {
     pub const ONE_SERVER: ServicePlan = ServicePlan {
         in_session: false,
         renews_silently: false,
+        ends_with_worker: false,
         keeps_grants: false,
         by_majority: false,
         leases_by: ClockName::Realtime,

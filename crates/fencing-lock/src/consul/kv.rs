@@ -100,8 +100,8 @@ impl Agent {
         Ok((answer.index, entries(&answer)?.into_iter().next()))
     }
 
-    #[cfg(feature = "servers")]
     /// Does the same for all keys with this prefix.
+    #[cfg(feature = "servers")]
     pub async fn changed_below(
         &self,
         prefix: &str,
@@ -111,6 +111,13 @@ impl Agent {
         let path = format!("{}?recurse&{}", path_of(prefix), waiting(since, waits));
         let answer = self.get(&path, waits).await?;
         Ok((answer.index, entries(&answer)?))
+    }
+
+    /// Writes to a key that no lock uses.
+    #[cfg(feature = "servers")]
+    pub async fn write(&self, name: &str) -> Result<(), LockProblem> {
+        let written = self.put(&path_of(name), &Value::Null).await?;
+        written.any_json().map(drop)
     }
 
     #[cfg(feature = "servers")]

@@ -192,7 +192,8 @@ impl Hold<'_> {
 
     /// Returns the end of the time that the service has promised: a TTL from the earliest
     /// possible grant, or from the earliest sending of the last confirmed renewal, and no
-    /// longer than the worker itself wanted it.
+    /// longer than the worker itself wanted it, or lived if the service frees the holds of the
+    /// dead.
     fn covered(&self) -> Option<u64> {
         self.grant?;
         let ttl_ns = self.ttl_ns.unwrap_or(0);
@@ -202,7 +203,9 @@ impl Hold<'_> {
         let to_ns = to_ns.saturating_sub(margin_ns(ttl_ns));
         let is_over = self.released.is_some() || self.is_left;
         let given_up_ns = self.given_up_ns().or(is_over.then_some(self.to_ns));
-        Some(given_up_ns.map_or(to_ns, |given_up_ns| to_ns.min(given_up_ns)))
+        let died_ns = self.over_ns.filter(|_| self.service_plan.ends_with_worker);
+        let ends = [given_up_ns, died_ns].into_iter().flatten();
+        Some(ends.fold(to_ns, u64::min))
     }
 
     /// Returns when its worker reported that it does not want it, or have it, any more.
