@@ -17,11 +17,12 @@ mod probe;
 mod step;
 mod tally;
 mod timings;
+mod uncontended;
 
 use super::{LoadError, LoadResult, Recorder, Targets};
 use crate::clock::raw_monotonic_ns;
 use crate::load::ContendPlan;
-use crate::model::{ArrivalEnd, ContendStep, Latency};
+use crate::model::{ArrivalEnd, ContendStep, Latency, Uncontended};
 use crate::progress::Task;
 use crate::resource::ResourceClient;
 use crate::services;
@@ -57,6 +58,12 @@ struct Run<'a> {
 const RESOURCE_TIMEOUT: Duration = Duration::from_secs(30);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// A finished part of a load.
+pub enum ContendPart {
+    Uncontended(Uncontended),
+    Step(ContendStep),
+}
+
 /// Takes every step of the plan and reports each when it is over.
 ///
 /// A step that is cut short (by the interrupt, or because a kind of server returns only errors)
@@ -68,17 +75,21 @@ pub async fn contend(
     recorder: Arc<dyn Recorder>,
     task: &dyn Task,
     interrupt: &CancellationToken,
-    on_step: &mut (dyn FnMut(&ContendStep) + Send),
+    on_part: &mut (dyn FnMut(ContendPart) + Send),
 ) -> LoadResult {
     LoadError::refuse(plan.mistakes())?;
     let run = Run::open(plan, targets, seed, recorder, task, interrupt)?;
     run.everybody_answers(targets).await?;
+    if let Some(lasting) = plan.floor {
+        let alone = uncontended::measure(&run, &targets.lock_servers, lasting).await?;
+        on_part(ContendPart::Uncontended(alone));
+    }
     for &contenders in &plan.contenders {
         if interrupt.is_cancelled() {
             return Err(LoadError::CutShort("interrupted".to_owned()));
         }
         let taken = step::take(&run, contenders).await;
-        on_step(&taken.step);
+        on_part(ContendPart::Step(taken.step));
         if let Some(reason) = taken.cut_short {
             return Err(LoadError::CutShort(reason));
         }

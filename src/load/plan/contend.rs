@@ -26,6 +26,9 @@ pub struct ContendPlan {
     /// The longest wait, counted from the arrival.
     pub timeout: Duration,
     pub duration: Duration,
+    /// Before the steps, one client alone acquires and releases for this long, in turns with the
+    /// two cheapest writes of the service.
+    pub floor: Option<Duration>,
 }
 
 impl ContendPlan {
@@ -64,6 +67,8 @@ impl ContendPlan {
         add("timeout", !can_last(self.timeout), words);
         let words = "a step lasts for longer than 0 and for a day at most";
         add("duration", !can_last(self.duration), words);
+        let words = "the floor is measured for longer than 0 and for a day at most";
+        add("floor", !self.floor.is_none_or(can_last), words);
         let can_live = |ttl| (SHORTEST_TTL..=LONGEST).contains(&ttl);
         add("ttl", !can_live(self.ttl), "a TTL is from 1ms to a day");
         if can_live(self.ttl)
@@ -139,6 +144,7 @@ mod tests {
             work: Span::default(),
             timeout: Duration::from_secs(10),
             duration: Duration::from_secs(60),
+            floor: Some(Duration::from_secs(3)),
         }
     }
 
@@ -178,10 +184,10 @@ mod tests {
             work: Span::exactly(2 * LONGEST),
             timeout: Duration::ZERO,
             duration: 2 * LONGEST,
+            floor: Some(Duration::ZERO),
         };
         let fields: Vec<_> = plan.mistakes().iter().map(|(field, _)| *field).collect();
-        let expected =
-            "contenders contenders contenders rate keys clients work timeout duration ttl wait";
+        let expected = "contenders contenders contenders rate keys clients work timeout duration floor ttl wait";
         assert_eq!(fields.join(" "), expected);
     }
 

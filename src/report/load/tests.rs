@@ -91,7 +91,7 @@ fn what_makes_numbers_doubtful_is_said() {
     let load = LoadRecord {
         steps: vec![doubtful],
         partial: Some("OOM command not allowed when used memory > 'maxmemory'".to_owned()),
-        keyspace: None,
+        ..LoadRecord::default()
     };
     let text = table(&run(vec![case("spin", Some(load))]));
     fits(&text);

@@ -15,7 +15,7 @@ use super::evidence::Evidence;
 use super::play::PlayResult;
 use super::{RunError, RunResult};
 use crate::clock::raw_monotonic_ns;
-use crate::load::{LoadError, LoadPlan, LoadResult, Targets, contend, keyspace};
+use crate::load::{ContendPart, LoadError, LoadPlan, LoadResult, Targets, contend, keyspace};
 use crate::model::{CaseNotes, LoadRecord, format_duration};
 use crate::progress::Task;
 use crate::scenario::Setup;
@@ -153,12 +153,15 @@ impl LoadRun<'_> {
         };
         match self.plan {
             LoadPlan::Contend(plan) => {
-                let mut on_step = |step: &_| {
-                    tell(&|record| record.steps.push(Clone::clone(step)));
+                let mut on_part = |part: ContendPart| {
+                    tell(&|record| match &part {
+                        ContendPart::Uncontended(alone) => record.uncontended = Some(alone.clone()),
+                        ContendPart::Step(step) => record.steps.push(step.clone()),
+                    });
                 };
                 let recorder = Arc::clone(recording) as Arc<_>;
                 let (targets, seed) = (&self.targets, self.seed);
-                contend(plan, targets, seed, recorder, self.task, stop, &mut on_step).await
+                contend(plan, targets, seed, recorder, self.task, stop, &mut on_part).await
             }
             LoadPlan::Keyspace(plan) => {
                 let mut on_sample = |sample: &_| {

@@ -38,6 +38,9 @@ fields! {
         work: At<Span> = span(), default(Span::default());
         /// how long anybody waits, from the intended arrival on
         timeout: At<Duration> = duration(), default(Duration::from_secs(10));
+        /// so long, before the steps, one client alone acquires and releases, in turns with the
+        /// two cheapest writes of the service
+        floor: At<Duration> = duration(), without("not measured");
     }
 }
 
@@ -76,6 +79,7 @@ impl DraftContend {
             work: self.work(),
             timeout: self.timeout(),
             duration,
+            floor: self.floor.as_ref().map(|floor| floor.value),
         }
     }
 

@@ -6,8 +6,8 @@ pub fn steps(setup: &Setup, load: &LoadPlan) -> Vec<String> {
     match load {
         LoadPlan::Contend(plan) => {
             let each = plan.contenders.iter();
-            each.map(|contenders| contend_step(plan, *contenders))
-                .collect()
+            let each = each.map(|contenders| contend_step(plan, *contenders));
+            floor_step(plan).into_iter().chain(each).collect()
         }
         LoadPlan::Keyspace(plan) => keyspace_steps(setup, plan),
     }
@@ -37,6 +37,14 @@ pub fn lock(setup: &Setup, load: &LoadPlan) -> String {
         }
         LoadPlan::Keyspace(plan) => format!("{backend} {}", format_duration(plan.ttl)),
     }
+}
+
+fn floor_step(plan: &ContendPlan) -> Option<String> {
+    let lasting = format_duration(plan.floor?);
+    let writes = plan.lock.backend.service().floor.words;
+    Some(format!(
+        "for {lasting}, one client alone acquires and releases, in turns with the floor: {writes}"
+    ))
 }
 
 fn contend_step(plan: &ContendPlan, contenders: u32) -> String {

@@ -26,9 +26,11 @@ pub fn deadline(draft: &DraftSetup) -> Duration {
         }
         Some(DraftLoad::Contend(contend)) => {
             let to_let_go = ContendPlan::TO_LET_GO.saturating_mul(contend.steps());
+            let floor = contend.floor.as_ref().map_or(Duration::ZERO, |at| at.value);
             DEFAULT_DEADLINE
                 .saturating_add(takes(draft))
                 .saturating_add(to_let_go)
+                .saturating_add(floor)
         }
         None => DEFAULT_DEADLINE.saturating_add(takes(draft)),
     })

@@ -1,7 +1,7 @@
 //! A plan, a resource, and somebody who takes everything down.
 
 use crate::support::Silent;
-use fencepost::load::{self, LoadError, Recorder, Targets};
+use fencepost::load::{self, ContendPart, LoadError, Recorder, Targets};
 use fencepost::load::{Arrivals, ContendPlan};
 use fencepost::model::{
     ArrivalRow, CaseRecord, ContendStep, Event, Fence, Judgement, Span, WaitPolicy,
@@ -40,6 +40,7 @@ pub fn plan(contenders: u32, wait: WaitPolicy) -> ContendPlan {
         work: Span::exactly(Duration::from_millis(5)),
         timeout: Duration::from_secs(30),
         duration: Duration::from_millis(1_500),
+        floor: None,
     }
 }
 
@@ -145,10 +146,13 @@ impl Place {
             resource: self.resource.clone(),
         };
         let mut steps = Vec::new();
-        let mut on_step = |step: &ContendStep| steps.push(step.clone());
+        let mut on_part = |part| match part {
+            ContendPart::Step(step) => steps.push(step),
+            ContendPart::Uncontended(alone) => panic!("nobody asked for it: {alone:?}"),
+        };
         let book: Arc<dyn Recorder> = self.book.clone();
         let interrupt = &self.interrupt;
-        let load = load::contend(plan, &targets, SEED, book, &Silent, interrupt, &mut on_step);
+        let load = load::contend(plan, &targets, SEED, book, &Silent, interrupt, &mut on_part);
         let result = timeout(PATIENCE, load).await.expect("an end in time");
         (steps, result)
     }

@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 /// The results of a load; of one that was cut short, the results so far.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadRecord {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uncontended: Option<Uncontended>,
     /// One for each number of contenders, in the order of the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<ContendStep>,
@@ -14,6 +16,27 @@ pub struct LoadRecord {
     /// The reason why it did not run to its end, if it did not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partial: Option<String>,
+}
+
+/// The cost of a lock that nobody else wants, beside the two cheapest writes of its service.
+/// Both were measured in turns, by one client that does nothing else.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Uncontended {
+    /// The time of an acquire and its release together.
+    pub lock: Latency,
+    /// The time of both writes together.
+    pub floor: Latency,
+    /// The two writes, in words.
+    pub writes: String,
+}
+
+impl Uncontended {
+    /// Returns how many times the floor a lock costs, by the medians; None if one of them was not
+    /// measured.
+    pub fn ratio(&self) -> Option<f64> {
+        let [lock, floor] = [self.lock.p50_us, self.floor.p50_us];
+        (lock > 0 && floor > 0).then(|| lock as f64 / floor as f64)
+    }
 }
 
 /// The measurements for one number of contenders.
