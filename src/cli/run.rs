@@ -1,5 +1,6 @@
 use super::runs::{RunsReport, run_scenarios};
 use super::*;
+use crate::model::Name;
 use crate::run::RunOptions;
 use crate::scenario::{Scenario, Settings};
 use crate::yaml::suggestion;
@@ -19,7 +20,7 @@ pub struct Run {
     /// some for many minutes
     #[arg(long, conflicts_with = "scenarios")]
     all: bool,
-    /// Run only this case
+    /// Run only this case, or only the cases on this service
     #[arg(long, value_name = "NAME")]
     case: Option<String>,
     #[command(flatten)]
@@ -87,8 +88,10 @@ impl Run {
         scenarios.retain(|scenario| !self.all || !scenario.is_load());
         if let Some(case) = &self.case {
             for scenario in &scenarios {
-                let known: Vec<&str> = scenario.cases.iter().map(|c| c.name.as_str()).collect();
-                if !known.contains(&case.as_str()) {
+                if !scenario.cases.iter().any(|one| one.is_called(case)) {
+                    let cases = scenario.cases.iter().map(|one| &one.name);
+                    let known = scenario.services().into_iter().chain(cases);
+                    let known: Vec<&str> = known.map(Name::as_str).collect();
                     let hint = suggestion(case, &known);
                     let name = &scenario.name;
                     let message = format!("{name} has no case `{case}`; {hint}");

@@ -73,9 +73,10 @@ fn check(file: &Path, around: &Surroundings) -> Result<&'static str, Failure> {
     Ok("scenario")
 }
 
-/// Returns whether the file is a Compose file: only those have `services`.
+/// Returns whether the file is a Compose file: those have `services` and no `cases`.
 fn is_topology(file: &Path) -> bool {
-    let has_services = |node: &Node| matches!(&node.value, yaml::Value::Map(entries) if entries.iter().any(|(key, _)| key.value == "services"));
+    let has = |node: &Node, field: &str| matches!(&node.value, yaml::Value::Map(entries) if entries.iter().any(|(key, _)| key.value == field));
     let text = files::read_text(file, Links::Follow, files::BY_HAND).unwrap_or_default();
-    yaml::parse(file, &text).is_ok_and(|node| has_services(&node))
+    let node = yaml::parse(file, &text);
+    node.is_ok_and(|node| has(&node, "services") && !has(&node, "cases"))
 }

@@ -28,6 +28,7 @@ pub fn run(cases: Vec<CaseResult>) -> RunRecord {
 pub fn case(name: &str, load: Option<LoadRecord>) -> CaseResult {
     CaseResult {
         name: name.into(),
+        service: None,
         fence: Fence::On,
         determined: false,
         judgement: Judgement::default(),

@@ -83,6 +83,7 @@ pub fn judge_case(case: &Case, folder: &Path) -> Result<CaseResult, FolderError>
     let started_ns = record.history.iter().map(|event| event.at_ns).min();
     Ok(CaseResult {
         name: case.name.clone(),
+        service: case.service_run(),
         fence: case.fence,
         determined: case.setup.duration.is_none() && case.setup.load.is_none(),
         judgement,

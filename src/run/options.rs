@@ -36,7 +36,7 @@ pub struct RunOptions {
     #[cfg_attr(debug_assertions, arg(long, hide = true, value_parser = mutant))]
     #[cfg_attr(not(debug_assertions), arg(skip))]
     pub mutant: Option<String>,
-    /// Only this case.
+    /// Only this case, or the cases of this service.
     #[arg(skip)]
     pub case: Option<String>,
     /// Leave the containers for looking at.
@@ -78,7 +78,7 @@ pub struct Lab<'a> {
 impl RunOptions {
     /// Returns the cases to run, in the order of the file.
     pub fn chosen<'a>(&'a self, scenario: &'a Scenario) -> impl Iterator<Item = &'a Case> {
-        let is_chosen = |case: &&Case| self.case.as_ref().is_none_or(|only| case.name == **only);
+        let is_chosen = |case: &&Case| self.case.as_ref().is_none_or(|only| case.is_called(only));
         scenario.cases.iter().filter(is_chosen)
     }
 

@@ -5,6 +5,7 @@ use super::load::draw_plots;
 use super::recorded::read_case;
 use super::*;
 use crate::report::html::{CaseEvidence, RunPage, page};
+use crate::scenario::once_each;
 use fencepost_judge::checker;
 
 /// Writes the page into the folder of its run and returns its path. `ended_early` says why the
@@ -52,10 +53,18 @@ fn is_drawn(case: &CaseResult) -> bool {
     case.notes.load.is_none() || !case.judgement.stories.is_empty()
 }
 
-/// Returns the one case that was asked for, if the scenario has others.
-fn only<'a>(run: &'a RunRecord, scenario: &Scenario) -> Option<&'a str> {
-    let ran = run.cases.iter().map(|case| case.name.as_str());
-    let mut all = ran.chain(run.unfinished.iter().map(Name::as_str));
-    let first = all.next();
-    first.filter(|_| all.next().is_none() && scenario.cases.len() > 1)
+/// Returns the one case or the one service that was asked for, if the scenario has others.
+fn only<'a>(run: &'a RunRecord, scenario: &'a Scenario) -> Option<&'a str> {
+    let is_of_run = |case: &&Case| {
+        run.unfinished.contains(&case.name) || run.cases.iter().any(|one| one.name == case.name)
+    };
+    let ran: Vec<&Case> = scenario.cases.iter().filter(is_of_run).collect();
+    if ran.len() == scenario.cases.len() {
+        return None;
+    }
+    match (&*ran, &*once_each(ran.iter().map(|case| &case.service))) {
+        ([one], _) => Some(&one.name),
+        (_, [Some(service)]) => Some(service),
+        _ => None,
+    }
 }

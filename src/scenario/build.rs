@@ -13,6 +13,10 @@ use crate::model::{LinkFault, LinkScope, NodeFault};
 pub fn case(draft: &DraftCase) -> Option<Case> {
     Some(Case {
         name: name(&draft.name)?,
+        service: match &draft.service {
+            Some(service) => Some(name(service)?),
+            None => None,
+        },
         fence: draft.fence.as_ref()?.value,
         expect: draft.expect.as_ref()?.without_places(),
         setup: setup(&draft.setup)?,
@@ -30,6 +34,7 @@ fn setup(draft: &DraftSetup) -> Option<Setup> {
     let entries = draft.timeline.iter().map(|own| entry(own, draft));
     Some(Setup {
         lock: lock.options()?,
+        ttl: lock.ttl.as_ref()?.value,
         load: load(draft)?,
         topology: draft.topology.as_ref()?.value.clone(),
         worker_image: draft.image.as_ref().map(|image| image.value.clone()),

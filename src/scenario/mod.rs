@@ -33,7 +33,7 @@ pub use validate::{Surroundings, TopologyFacts, WorkerFacts};
 
 use crate::faults;
 use crate::load::LoadPlan;
-use crate::model::{Expectations, Fault, FaultKind, Fence, Gate, Name};
+use crate::model::{Expectations, Fault, FaultKind, Fence, Gate, Name, ServiceRun};
 use crate::services::{KeyTemplate, LockOptions};
 use crate::yaml::{self, At, InvalidFile, Node, Report, values};
 use serde_json::json;
@@ -61,6 +61,8 @@ pub struct Scenario {
 #[derive(Clone, Debug)]
 pub struct Case {
     pub name: Name,
+    /// The service that it runs on, if the scenario compares services.
+    pub service: Option<Name>,
     pub fence: Fence,
     pub expect: Expectations,
     pub setup: Setup,
@@ -79,6 +81,7 @@ pub struct Setup {
     pub deadline: Duration,
     /// The lock of workers that have none of their own.
     pub lock: LockOptions,
+    pub ttl: Duration,
     pub load: Option<LoadPlan>,
     pub workers: Vec<Worker>,
     pub timeline: Vec<Entry>,
@@ -149,6 +152,11 @@ impl Scenario {
         report.finish(parsed)
     }
 
+    /// Returns the services that it compares, in the order of the file.
+    pub fn services(&self) -> Vec<&Name> {
+        once_each(self.cases.iter().filter_map(|case| case.service.as_ref()))
+    }
+
     pub fn is_load(&self) -> bool {
         self.cases.iter().any(|case| case.setup.load.is_some())
     }
@@ -156,6 +164,27 @@ impl Scenario {
     /// Returns a hash that changes when the file changes, comments included.
     pub fn hash(&self) -> String {
         format!("sha256:{:x}", Sha256::digest(self.text.as_bytes()))
+    }
+}
+
+impl Case {
+    /// Returns whether this is its name, or that of its service.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name == *name
+            || self
+                .service
+                .as_ref()
+                .is_some_and(|service| *service == *name)
+    }
+
+    /// Returns what a comparison of services says of it.
+    pub fn service_run(&self) -> Option<ServiceRun> {
+        let lock = self.setup.lock.backend.service();
+        Some(ServiceRun {
+            name: self.service.clone()?,
+            tokens: lock.tokens.to_owned(),
+            ttl_ms: u64::try_from(self.setup.ttl.as_millis()).unwrap_or(u64::MAX),
+        })
     }
 }
 

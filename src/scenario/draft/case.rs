@@ -1,11 +1,12 @@
 use super::*;
 use crate::model::Fence;
 use crate::scenario::form::duration;
-use crate::yaml::overlay;
 
 fields! {
     /// The fields that a scenario has for all its cases, and a case for itself.
     pub struct CaseFields {
+        /// `fault`: workers and what affects them; `load`: a load instead
+        kind: Node = later(|| json!({ "enum": words(Kind::VARIANTS) })), without("fault");
         /// a file under compose/, without `.yml`
         topology: At<String> = text("the name of a topology"), required;
         /// `{ image: … }`: what workers are started from instead of this program: a folder with a
@@ -19,6 +20,9 @@ fields! {
         deadline: At<Duration> = duration(), without("60s, and the duration; of a load, long enough for all of it");
         /// the workers by name
         workers: Node = later(|| json!({ "type": "object", "minProperties": 1, "additionalProperties": to("worker") })), without("–");
+        /// the nodes that a step means by `servers`; if there are none (`[]`), a case with such a
+        /// step is left out
+        servers: Vec<At<String>> = nodes(), without("–");
         /// what happens to them
         timeline: Node = later(|| json!({ "type": "array", "items": to("entry") })), without("nothing happens");
         /// a load instead of workers and a timeline: many that want few locks
@@ -32,6 +36,15 @@ fields! {
     }
 }
 
+fn nodes() -> impl Form<Vec<At<String>>> {
+    let read = |node: &Node, report: &mut Report| {
+        let names = node.list("nodes", report)?;
+        let name = |node: &Node, report: &mut Report| node.text("a node", report);
+        Some(each_once(names, report, name))
+    };
+    (read, || json!({ "type": "array", "items": to("name") }))
+}
+
 fn image_schema() -> serde_json::Value {
     json!({
         "type": "object",
@@ -43,16 +56,34 @@ fn image_schema() -> serde_json::Value {
 
 pub struct DraftCase {
     pub name: At<String>,
+    pub service: Option<At<String>>,
     pub fence: Option<At<Fence>>,
     pub expect: Option<DraftExpectations>,
     pub setup: DraftSetup,
 }
 
-/// Reads a case, which is the scenario with the case's own fields laid over it.
+/// Returns the overrides without those that only cases of the other kind have: a service has cases
+/// of both.
+fn fitting(settings: &Node, case: &Node) -> Node {
+    let (Value::Map(settings_of), Value::Map(fields)) = (&settings.value, &case.value) else {
+        return settings.clone();
+    };
+    let has = |name: &str| fields.iter().any(|(field, _)| field.value == name);
+    let fits = |name: &str| !kind::is_of_one_kind(name) || has(name);
+    let fitting = settings_of.iter().filter(|(name, _)| fits(&name.value));
+    Node {
+        place: settings.place,
+        value: Value::Map(fitting.cloned().collect()),
+    }
+}
+
+/// Reads a case, which is the scenario with the case's own fields laid over it. On a service, the
+/// scenario has the fields of the service already, and the case its name.
 pub fn read(
     name: &At<String>,
     node: &Node,
     scenario: &Node,
+    service: Option<&At<String>>,
     settings: &Node,
     report: &mut Report,
 ) -> Option<DraftCase> {
@@ -60,7 +91,12 @@ pub fn read(
     let mut own = Fields::of(node, &what, report)?;
     own.know(&CaseFields::NAMES);
     own.finish(report);
-    let merged = overlay(&overlay(scenario, node), settings);
+    let merged = overlay(scenario, node);
+    let settings = match service {
+        Some(_) => &fitting(settings, &merged),
+        None => settings,
+    };
+    let merged = overlay(&merged, settings);
     let mut fields = Fields::of(&merged, &what, report)?;
     let setup = setup::read(&merged, report)?;
     // A case without writes has nothing to fence and need not expect anything: it is as expected
@@ -82,7 +118,11 @@ pub fn read(
         None => (!writes).then(DraftExpectations::nothing),
     };
     Some(DraftCase {
-        name: name.clone(),
+        name: match service {
+            None => name.clone(),
+            Some(service) => At::new(name.place, format!("{}-{}", service.value, name.value)),
+        },
+        service: service.cloned(),
         fence,
         expect,
         setup,

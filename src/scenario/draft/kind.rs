@@ -40,6 +40,11 @@ pub fn read(fields: &mut Fields<'_>, report: &mut Report) -> Kind {
     kind
 }
 
+/// Returns whether a field has a meaning for one of the kinds only.
+pub fn is_of_one_kind(field: &str) -> bool {
+    OF_FAULTS.contains(&field) || OF_LOADS.contains(&field) || field == "duration"
+}
+
 /// Complains about fields that only the other kind has.
 fn refuse_others(fields: &mut Fields<'_>, kind: Kind, is_written: bool, report: &mut Report) {
     let (others, why): (&[&'static str], &str) = match kind {

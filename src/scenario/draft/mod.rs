@@ -19,7 +19,7 @@ pub use expect::{DraftExpectations, table as expectations};
 pub use kind::Kind;
 pub use load::{DraftContend, DraftKeyspace, DraftLoad, Model};
 pub use lock::DraftLock;
-pub use setup::DraftSetup;
+pub use setup::{DraftSetup, SERVERS};
 pub use step::{Bound, DraftEnd, DraftFault, DraftStep};
 pub use target::DraftTarget;
 pub use worker::{DraftWorker, WorkerFields};
@@ -28,14 +28,14 @@ use crate::scenario::fields::{Form, fields};
 use crate::scenario::form::{later, text, to, words};
 use crate::scenario::step::Step;
 use crate::scenario::values;
-use crate::yaml::{At, Fields, Node, Report, Value};
+use crate::yaml::{At, Fields, Node, Report, Value, overlay};
 use serde_json::json;
 use std::fmt::Display;
 use std::time::Duration;
 use strum::VariantArray;
 
-/// Each case is read with all the fields that the cases share.
-const MOST_CASES: usize = 50;
+/// Each case is read with all the fields that the cases share, on each service.
+const MOST_CASES: usize = 100;
 
 fields! {
     /// The fields that a scenario has once, beside those that its cases share.
@@ -44,11 +44,11 @@ fields! {
         name: At<String> = name(), required;
         /// the hypothesis, in two sentences a colleague would understand
         about: At<String> = text("a text"), required;
-        /// `fault`: workers and what affects them; `load`: a load instead. Of the scenario, not of
-        /// a case
-        kind: Node = later(|| json!({ "enum": words(Kind::VARIANTS) })), without("fault");
         /// the ways to run it by name, each with fields of its own laid over the scenario's
         cases: Node = later(cases), required;
+        /// the lock services to compare, by name: every case is run on each of them, as
+        /// `SERVICE-CASE`, with the fields of the service between the scenario's and the case's
+        services: Node = later(cases), without("every case is run once");
     }
 }
 
@@ -64,6 +64,7 @@ fn cases() -> serde_json::Value {
 pub struct Draft {
     pub name: Option<At<String>>,
     pub about: Option<At<String>>,
+    pub services: Vec<At<String>>,
     pub cases: Vec<DraftCase>,
 }
 
@@ -73,12 +74,35 @@ pub fn read(root: &Node, settings: &Node, report: &mut Report) -> Option<Draft> 
     let head = HeadFields::take(&mut fields, report);
     fields.know(&CaseFields::NAMES);
     fields.finish(report);
-    let read_case = |name: &At<String>, node: &Node, report: &mut Report| {
-        case::read(name, node, root, settings, report)
+    let few = |cases: &Node| has_few_cases(cases, head.services.as_ref(), report);
+    let cases = head.cases.filter(few);
+    let read_cases = |base: &Node, service: Option<&At<String>>, report: &mut Report| {
+        let read = |name: &At<String>, node: &Node, report: &mut Report| {
+            case::read(name, node, base, service, settings, report)
+        };
+        let cases = cases.as_ref();
+        let cases = cases.map(|node| read_named(node, "the cases by name", read, report));
+        cases.unwrap_or_default()
     };
-    let cases = head.cases.filter(|node| has_few_cases(node, report));
-    let cases = cases.map(|node| read_named(&node, "the cases by name", read_case, report));
-    let cases = cases.unwrap_or_default();
+    let read_service = |name: &At<String>, node: &Node, report: &mut Report| {
+        let what = format!("service `{}`", name.value);
+        let mut own = Fields::of(node, &what, report)?;
+        own.know(&CaseFields::NAMES);
+        own.finish(report);
+        let cases = read_cases(&overlay(root, node), Some(name), report);
+        Some((name.clone(), cases))
+    };
+    let services = head.services.as_ref();
+    let services =
+        services.map(|node| read_named(node, "the services by name", read_service, report));
+    let (services, mut cases): (Vec<_>, Vec<DraftCase>) = match services {
+        None => (Vec::new(), read_cases(root, None, report)),
+        Some(services) => {
+            let (names, cases): (Vec<_>, Vec<_>) = services.into_iter().unzip();
+            (names, cases.into_iter().flatten().collect())
+        }
+    };
+    cases.retain(|case| !case.setup.lacks_servers);
     if cases.is_empty() {
         // Reports everything else that is wrong all the same.
         setup::read(root, report);
@@ -86,15 +110,17 @@ pub fn read(root: &Node, settings: &Node, report: &mut Report) -> Option<Draft> 
     Some(Draft {
         name: head.name,
         about: head.about,
+        services,
         cases,
     })
 }
 
-fn has_few_cases(node: &Node, report: &mut Report) -> bool {
-    let count = match &node.value {
-        Value::Map(cases) => cases.len(),
+fn has_few_cases(node: &Node, services: Option<&Node>, report: &mut Report) -> bool {
+    let length = |node: &Node| match &node.value {
+        Value::Map(entries) => entries.len(),
         _ => 0,
     };
+    let count = length(node) * services.map_or(1, length);
     if count > MOST_CASES {
         let message =
             format!("a scenario has at most {MOST_CASES} cases, and this one has {count}");

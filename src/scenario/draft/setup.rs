@@ -16,6 +16,8 @@ pub struct DraftSetup {
     pub load: Option<DraftLoad>,
     pub workers: Vec<DraftWorker>,
     pub timeline: Vec<DraftEntry>,
+    /// A step is about servers, and there are none.
+    pub lacks_servers: bool,
 }
 
 impl DraftSetup {
@@ -52,6 +54,7 @@ pub fn read(node: &Node, report: &mut Report) -> Option<DraftSetup> {
         load: None,
         workers: Vec::new(),
         timeline: Vec::new(),
+        lacks_servers: false,
     };
     // The fields that a load may not have have been refused, and are not read.
     match kind {
@@ -69,13 +72,50 @@ pub fn read(node: &Node, report: &mut Report) -> Option<DraftSetup> {
             setup.image = case.worker.and_then(|node| read_image(&node, report));
             setup.timeline = timeline.unwrap_or_default();
             let copies = copies(&workers);
+            let servers = case.servers.as_deref();
             for entry in &mut setup.timeline {
                 spread(&mut entry.steps, &copies);
+                let is_about_servers = |step: &&DraftStep| is_about_servers(step);
+                let about_servers = entry.all_steps().into_iter().find(is_about_servers);
+                setup.lacks_servers |= servers == Some(&[]) && about_servers.is_some();
+                at_servers(&mut entry.steps, servers.unwrap_or_default());
             }
             setup.workers = workers.into_iter().flatten().collect();
         }
     }
     Some(setup)
+}
+
+/// The word for all nodes that `servers` names.
+pub const SERVERS: &str = "servers";
+
+fn is_about_servers(step: &DraftStep) -> bool {
+    step.fault().is_some_and(|fault| fault.may_affect(SERVERS))
+}
+
+/// Replaces a fault of `servers` with one for each of them, all at the same time.
+fn at_servers(steps: &mut [DraftStep], servers: &[At<String>]) {
+    for step in steps {
+        match step {
+            Step::Together { steps } => at_servers(steps, servers),
+            Step::Inject { fault, lasting } if fault.may_affect(SERVERS) => {
+                let each = servers.iter().map(|server| {
+                    let mut fault = fault.clone();
+                    fault.target = DraftTarget::Node(vec![server.clone()]);
+                    let lasting = lasting.clone();
+                    Step::Inject { fault, lasting }
+                });
+                let mut each: Vec<DraftStep> = each.collect();
+                match each.len() {
+                    // The name is complained about.
+                    0 => {}
+                    1 => *step = each.remove(0),
+                    _ => *step = Step::Together { steps: each },
+                }
+            }
+            _ => {}
+        }
+    }
 }
 
 /// Reads `worker: { image: examples/redis-py-worker }`.

@@ -8,7 +8,7 @@ use crate::yaml::Place;
 
 pub type DraftStep = Step<DraftFault, DraftEnd, At<Span>>;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DraftFault {
     pub place: Place,
     pub kind: FaultKind,

@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::{Affected, LinkPattern};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub enum DraftTarget {
     /// One of these nodes.
     Node(Vec<At<String>>),

@@ -278,9 +278,9 @@ fn an_order_has_every_event_once() {
 
 #[test]
 fn how_much_a_scenario_says_is_bounded() {
-    let cases: String = (0..51).map(|n| format!("  c{n}: {{}}\n")).collect();
+    let cases: String = (0..101).map(|n| format!("  c{n}: {{}}\n")).collect();
     let told = said_of(TWO, "  plain: {}\n", &cases);
-    one_says(&told, "at most 50 cases, and this one has 52");
+    one_says(&told, "at most 100 cases, and this one has 102");
 
     let entry = "  - { when: a.at_gate, do: { pause: a, longer_than: ttl } }\n";
     let steps = "{ pause: a, for: 3s }, ".repeat(201);

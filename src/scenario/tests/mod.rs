@@ -17,6 +17,7 @@ mod names;
 mod pauses;
 mod plan_words;
 mod reading;
+mod services;
 mod steps;
 mod timeline;
 mod times;

@@ -2,19 +2,37 @@
 
 use super::*;
 use crate::model::LinkPattern;
+use crate::scenario::draft::SERVERS;
 use crate::scenario::values::is_plain_name;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The name of the scenario's file in a folder of results, without `.yml`.
 const KEPT: &str = "scenario";
 
-const RESERVED: [&str; 3] = [LEADER, LinkPattern::ANY, SCENARIO];
+const RESERVED: [&str; 4] = [LEADER, LinkPattern::ANY, SCENARIO, SERVERS];
 
 pub fn of_scenario(draft: &Draft, file: &Path, surroundings: &Surroundings, report: &mut Report) {
-    let cases = draft.cases.iter().map(|case| &case.name);
-    plain(draft.name.iter().chain(cases), report);
+    let before = report.complaints();
+    plain(draft.name.iter().chain(&draft.services), report);
+    if report.complaints() == before {
+        plain(draft.cases.iter().map(|case| &case.name), report);
+    }
+    unique_cases(draft, report);
     if let Surroundings::Here { .. } = surroundings {
         file_name(draft, file, report);
+    }
+}
+
+/// Checks that no two cases are called the same, as `a-b` with `c` and `a` with `b-c` are.
+fn unique_cases(draft: &Draft, report: &mut Report) {
+    let mut names = BTreeSet::new();
+    for case in &draft.cases {
+        if !names.insert(&case.name.value) {
+            let name = &case.name.value;
+            let message =
+                format!("another service and case are called `{name}` together; rename one");
+            report.add(case.name.place, message);
+        }
     }
 }
 

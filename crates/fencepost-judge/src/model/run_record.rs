@@ -24,6 +24,8 @@ pub struct RunRecord {
 
 pub struct CaseResult {
     pub name: Name,
+    /// The service that it ran on, if the scenario runs its cases on several.
+    pub service: Option<ServiceRun>,
     pub fence: Fence,
     /// Whether the scenario says what happens, and not only for how long: then counts and
     /// faults are the same in every good run.
@@ -34,6 +36,16 @@ pub struct CaseResult {
     pub notes: CaseNotes,
     /// The first event, from which times are counted.
     pub started_ns: u64,
+}
+
+/// One of the services on which a scenario runs all its cases.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceRun {
+    pub name: Name,
+    /// Where its tokens come from, in words.
+    pub tokens: String,
+    /// The TTL of the case's lock.
+    pub ttl_ms: u64,
 }
 
 /// The harness's own notes on a case, besides the evidence.
