@@ -7,6 +7,7 @@
 mod read;
 mod schema;
 
+use super::comparison::ServiceFigures;
 use super::*;
 pub use read::{NotAResult, read};
 pub use schema::schema;
@@ -36,6 +37,9 @@ pub struct ResultDocument {
     pub evidence: BTreeMap<String, EvidencePart>,
     #[schemars(with = "BTreeMap<String, MeasuredPart>")]
     pub measurements: BTreeMap<String, Value>,
+    /// Of a scenario that runs its cases on several lock services: one for each of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub services: Vec<ServiceFigures>,
     /// Versions, kernel, image ids.
     #[schemars(extend("required" = ["fencepost"]))]
     pub environment: BTreeMap<String, String>,
@@ -209,6 +213,7 @@ impl ResultDocument {
                 let (phases, load) = (case.notes.measurements.clone(), case.notes.load.clone());
                 json!(MeasuredPart { phases, load })
             }),
+            services: comparison::of(run),
             environment: environment(run),
         }
     }

@@ -1,5 +1,6 @@
 //! Reports of runs, each a function from an outcome to text or JSON.
 
+pub mod comparison;
 pub mod diff;
 pub mod differing;
 pub mod document;

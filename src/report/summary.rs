@@ -28,6 +28,8 @@ struct ScenarioRuns {
     /// The folder of the first of the worst runs; empty if none began.
     folder: String,
     worst: Option<Outcome>,
+    /// The comparison of services in the latest run.
+    services: String,
     explanations: Vec<String>,
 }
 
@@ -44,6 +46,10 @@ impl Summary {
         if told.worst.is_none_or(|worst| verdict < worst) {
             told.worst = Some(verdict);
             told.folder = run.folder.display().to_string();
+        }
+        let services = comparison::markdown(run);
+        if !services.is_empty() {
+            told.services = format!("### {}: services\n\n{services}", cell(&run.scenario));
         }
         if verdict != Outcome::AsExpected && told.explanations.len() < RUNS_TOLD {
             told.explanations.push(explanation(run));
@@ -83,8 +89,10 @@ impl Summary {
             );
         }
         let bad = self.scenarios.values().flat_map(|told| &told.explanations);
+        let services = self.scenarios.values().map(|told| &told.services);
+        let services = services.filter(|services| !services.is_empty());
         let mut left_out = 0;
-        for section in bad.chain(more) {
+        for section in services.chain(bad).chain(more) {
             match text.len() + section.len() > MOST_BYTES {
                 true => left_out += 1,
                 false => text = text + "\n" + section,

@@ -47,6 +47,7 @@ pub fn load(_: &mut SchemaGenerator) -> Schema {
                 "type": "object",
                 "required": ["contenders", "arrivals", "acquisitions", "timeouts", "acquire"]
             } },
+            "uncontended": { "type": ["object", "null"] },
             "keyspace": { "type": ["object", "null"] },
             "partial": { "type": ["string", "null"] }
         }

@@ -52,7 +52,10 @@ pub fn screen_above(below: &str, run: &RunRecord, look: &Look) -> String {
         fitted = fit(&cases, &order, room.saturating_sub(said));
     }
     let Fitted { text, shortened } = fitted;
-    let tables = load::table(run, look.width);
+    let mut tables = comparison::text(run, look.width);
+    if tables.is_empty() || look.all {
+        tables.insert_str(0, &load::table(run, look.width));
+    }
     let left_out = left_out(&shortened, run, look);
     text + &tables + &closing + &left_out + below
 }

@@ -57,6 +57,7 @@ pub fn page(page: &RunPage<'_>) -> String {
         (drawing::definitions())
         @let lead = bounded(lead::lead(page));
         @match lead { Some(lead) => (lead), None => header { (no_room()) } }
+        @match bounded(services(run)) { Some(part) => (part), None => section { (no_room()) } }
         (cases(page))
         @for part in [loads(page), tables::counts(run), promises::kinds(), ending::ending(page)] {
             @match bounded(part) { Some(part) => (part), None => section { (no_room()) } }
@@ -106,6 +107,29 @@ fn head() -> Markup {
         meta http-equiv="Content-Security-Policy" content=(policy);
         style { (PreEscaped(include_str!("style.css"))) }
     }
+}
+
+/// Shows lock services beside each other, if the scenario compares some.
+fn services(run: &RunRecord) -> Markup {
+    let tables = comparison::tables(run);
+    html! {
+        @if !tables.is_empty() {
+            section #services {
+                h2 { "Services" }
+                @for of in tables {
+                    @let heads: Vec<&str> = of.heads.iter().map(String::as_str).collect();
+                    @let rows: Vec<Vec<Markup>> = of.rows.iter().map(|row| cells(row)).collect();
+                    (table::table(&heads, rows, usize::MAX, "result.json"))
+                }
+            }
+        }
+    }
+}
+
+fn cells(row: &[String]) -> Vec<Markup> {
+    let mut cells = row.iter();
+    let name = cells.next().map(table::name);
+    name.into_iter().chain(cells.map(table::number)).collect()
 }
 
 /// Shows the measurements of a load; nothing for a run without one.
