@@ -59,9 +59,10 @@ const RESOURCE_TIMEOUT: Duration = Duration::from_secs(30);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A finished part of a load.
-pub enum ContendPart {
-    Uncontended(Uncontended),
-    Step(ContendStep),
+#[derive(Clone, Copy)]
+pub enum ContendPart<'a> {
+    Uncontended(&'a Uncontended),
+    Step(&'a ContendStep),
 }
 
 /// Takes every step of the plan and reports each when it is over.
@@ -75,21 +76,21 @@ pub async fn contend(
     recorder: Arc<dyn Recorder>,
     task: &dyn Task,
     interrupt: &CancellationToken,
-    on_part: &mut (dyn FnMut(ContendPart) + Send),
+    on_part: &mut (dyn FnMut(ContendPart<'_>) + Send),
 ) -> LoadResult {
     LoadError::refuse(plan.mistakes())?;
     let run = Run::open(plan, targets, seed, recorder, task, interrupt)?;
     run.everybody_answers(targets).await?;
     if let Some(lasting) = plan.floor {
         let alone = uncontended::measure(&run, &targets.lock_servers, lasting).await?;
-        on_part(ContendPart::Uncontended(alone));
+        on_part(ContendPart::Uncontended(&alone));
     }
     for &contenders in &plan.contenders {
         if interrupt.is_cancelled() {
             return Err(LoadError::CutShort("interrupted".to_owned()));
         }
         let taken = step::take(&run, contenders).await;
-        on_part(ContendPart::Step(taken.step));
+        on_part(ContendPart::Step(&taken.step));
         if let Some(reason) = taken.cut_short {
             return Err(LoadError::CutShort(reason));
         }

@@ -153,8 +153,8 @@ impl LoadRun<'_> {
         };
         match self.plan {
             LoadPlan::Contend(plan) => {
-                let mut on_part = |part: ContendPart| {
-                    tell(&|record| match &part {
+                let mut on_part = |part: ContendPart<'_>| {
+                    tell(&|record| match part {
                         ContendPart::Uncontended(alone) => record.uncontended = Some(alone.clone()),
                         ContendPart::Step(step) => record.steps.push(step.clone()),
                     });

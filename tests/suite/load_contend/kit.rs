@@ -146,8 +146,8 @@ impl Place {
             resource: self.resource.clone(),
         };
         let mut steps = Vec::new();
-        let mut on_part = |part| match part {
-            ContendPart::Step(step) => steps.push(step),
+        let mut on_part = |part: ContendPart<'_>| match part {
+            ContendPart::Step(step) => steps.push(step.clone()),
             ContendPart::Uncontended(alone) => panic!("nobody asked for it: {alone:?}"),
         };
         let book: Arc<dyn Recorder> = self.book.clone();
