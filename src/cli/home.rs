@@ -1,5 +1,6 @@
 use super::*;
 use crate::cluster::topology::{self, Service, Topology, TopologyError};
+use crate::model::ResourceKind;
 use crate::run::RunOptions;
 use crate::scenario::{Library, Surroundings, TopologyFacts, WorkerFacts};
 use std::collections::BTreeMap;
@@ -56,6 +57,16 @@ impl Home {
 
     pub fn topologies(&self) -> Result<BTreeMap<String, Topology>, TopologyError> {
         Topology::load_all(&self.compose())
+    }
+
+    /// Loads the resources that a case may choose in place of its topology's own.
+    pub fn resources(&self) -> Result<BTreeMap<ResourceKind, Service>, TopologyError> {
+        // Every topology has the other kind itself.
+        let loaded = [ResourceKind::Postgres].map(|kind| {
+            let path = self.compose().join("resources").join(format!("{kind}.yml"));
+            Ok((kind, topology::load_service(&path, "resource")?))
+        });
+        loaded.into_iter().collect()
     }
 
     /// Loads the service that every proxy between nodes is started from.

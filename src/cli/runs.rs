@@ -30,6 +30,7 @@ pub async fn run_scenarios(
     report: &mut RunsReport,
 ) -> Result<(), Failure> {
     let (toxiproxy, topologies) = (home.toxiproxy()?, home.topologies()?);
+    let resources = home.resources()?;
     let interrupt = interrupt::listen()?;
     let progress = progress::for_this_output();
     let results = home.results_of(options);
@@ -39,6 +40,7 @@ pub async fn run_scenarios(
                 options,
                 runtime: runtime.as_ref(),
                 topologies: &topologies,
+                resources: &resources,
                 toxiproxy: &toxiproxy,
                 home: home.folder(),
                 journals: &journals,

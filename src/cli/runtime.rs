@@ -106,6 +106,7 @@ mod tests {
             options: &RunOptions::default(),
             runtime: &runtime,
             topologies: &topologies,
+            resources: &home.resources().unwrap(),
             toxiproxy: &toxiproxy,
             home: home.folder(),
             journals: folder.path(),

@@ -3,7 +3,7 @@
 
 use super::evidence::Evidence;
 use super::*;
-use crate::model::RowOutcome;
+use crate::model::{ResourceKind, RowOutcome};
 use crate::resource::ResourceClient;
 use futures_util::future::join_all;
 use std::collections::BTreeSet;
@@ -21,25 +21,39 @@ pub async fn collect(
     notes: &mut CaseNotes,
 ) -> RunResult {
     let ask = async {
-        let client = resource_client(nodes, cluster, ANSWER_DEADLINE).await?;
+        let client = nodes
+            .resource_at()
+            .client(cluster.as_ref(), ANSWER_DEADLINE)
+            .await?;
         ask_resource(&client, &nodes.resource.node, evidence, notes).await
     };
     let (judged, ()) = tokio::join!(ask, save_logs(nodes, cluster, evidence));
     judged
 }
 
-pub async fn resource_client(
-    nodes: &CaseNodes,
-    cluster: &Arc<dyn Cluster>,
-    deadline: Duration,
-) -> RunResult<ResourceClient> {
-    let resource = &nodes.resource;
-    let address = cluster.address(&resource.node, resource.port).await?;
-    let client = ResourceClient::new(&format!("http://{address}"), deadline);
-    client.map_err(|error| RunError::Resource {
-        what: "anything".to_owned(),
-        reason: error.to_string(),
-    })
+/// The resource of a case, as the orchestrator reaches it.
+pub struct ResourceAt {
+    pub endpoint: Endpoint,
+    pub kind: ResourceKind,
+}
+
+impl ResourceAt {
+    pub async fn client(
+        &self,
+        cluster: &dyn Cluster,
+        deadline: Duration,
+    ) -> RunResult<ResourceClient> {
+        let client = ResourceClient::new(&self.url(cluster).await?, deadline);
+        client.map_err(|error| RunError::Resource {
+            what: "anything".to_owned(),
+            reason: error.to_string(),
+        })
+    }
+
+    pub async fn url(&self, cluster: &dyn Cluster) -> RunResult<String> {
+        let Endpoint { node, port } = &self.endpoint;
+        Ok(self.kind.url(cluster.address(node, *port).await?))
+    }
 }
 
 /// Asks the resource for its log, its metric and its values. `node` is the resource's name.
@@ -59,8 +73,9 @@ pub async fn ask_resource(
     let log = client.log().await.map_err(failed("its log"))?;
     evidence.complete_log(&log)?;
     notes.log_rows = Some(log.len() as u64);
+    notes.log_has_gaps = client.leaves_gaps();
     let rejections = client.stale_rejections().await;
-    notes.stale_rejections_metric = Some(rejections.map_err(failed("its metrics"))?);
+    notes.stale_rejections_metric = rejections.map_err(failed("its metrics"))?;
     notes.resource = Some(node.to_owned());
     let accepted = log.iter().filter(|row| row.outcome == RowOutcome::Accepted);
     let keys: BTreeSet<&str> = accepted.map(|row| row.key.as_str()).collect();

@@ -1,11 +1,13 @@
 //! From topology and scenario to the nodes of one case.
 
+use super::collect::ResourceAt;
 use super::mutant::mutant_setting;
 use super::observer::ObserverTarget;
 use super::*;
 use crate::cluster::NodeSpec;
+use crate::cluster::topology::RESOURCE;
 use crate::faults::{Field, Links, Reach, Server, WorkerClocks};
-use crate::model::{Fence, Gate};
+use crate::model::{Fence, Gate, ResourceKind};
 use crate::scenario::{CALM, Setup, Worker, once_each};
 use crate::services::{KeyTemplate, LockServers, Readback};
 
@@ -14,6 +16,7 @@ pub struct CaseNodes {
     pub services: Vec<NodeSpec>,
     pub workers: Vec<NodeSpec>,
     pub resource: Endpoint,
+    pub resource_kind: ResourceKind,
     /// The servers that its workers ask, with their kind.
     pub lock_servers: Vec<(LockServers, Endpoint)>,
     /// The same, with the server itself in place of a pooler that stands before it.
@@ -33,8 +36,9 @@ impl CaseNodes {
         let services = topology.started().map(|(name, service)| {
             let mut node = service.node(name);
             if *name == topology.resource.node {
-                let settings = resource_settings(lab, case.fence);
-                node.environment.extend(settings);
+                let kind = topology.resource_kind;
+                node.environment.extend(kind.settings(case.fence));
+                node.environment.extend(mutant_setting(lab, "resource-"));
             }
             node
         });
@@ -43,6 +47,9 @@ impl CaseNodes {
             let mut node = template(worker).service.node(&worker.name);
             node.environment.extend(worker_settings(lab, setup, worker));
             node.environment.extend(mutant_setting(lab, "lock-"));
+            if let Some(url) = node.environment.get_mut(RESOURCE) {
+                *url = topology.resource_kind.url_to_write(url, case.fence, true);
+            }
             if let Some(image) = &image {
                 node.image = image.name.clone();
                 // The image has a program of its own.
@@ -76,9 +83,17 @@ impl CaseNodes {
             services: services.collect(),
             workers: workers.collect(),
             resource: topology.resource.clone(),
+            resource_kind: topology.resource_kind,
             servers_behind: servers_behind.collect(),
             lock_servers,
             lock_keys,
+        }
+    }
+
+    pub fn resource_at(&self) -> ResourceAt {
+        ResourceAt {
+            endpoint: self.resource.clone(),
+            kind: self.resource_kind,
         }
     }
 
@@ -104,7 +119,10 @@ impl CaseNodes {
         });
         let resource = Server {
             port: self.resource.port,
-            answers: Readback::Http,
+            answers: match self.resource_kind {
+                ResourceKind::Http => Readback::Http,
+                ResourceKind::Postgres => Readback::Postgres,
+            },
         };
         Field::new(
             Arc::clone(cluster),
@@ -172,12 +190,6 @@ fn rests_on(
     }
     let members = all.iter().filter(|(other, _)| other == kind);
     members.map(|(_, member)| member.node.clone()).collect()
-}
-
-fn resource_settings(lab: &Lab<'_>, fence: Fence) -> Vec<(String, String)> {
-    let mut settings = vec![("FENCEPOST_FENCE".to_owned(), fence.to_string())];
-    settings.extend(mutant_setting(lab, "resource-"));
-    settings
 }
 
 /// Returns the environment of the worker protocol. The token is always attached, even if the

@@ -4,8 +4,10 @@ use super::*;
 use crate::cluster::topology::{Service, Topology};
 use crate::cluster::{Image, Need, Runtime};
 use crate::faults::{needs, proxy_of};
+use crate::model::ResourceKind;
 use crate::scenario::Setting;
 use clap::{Args, ValueEnum};
+use std::borrow::Cow;
 
 /// A case with more containers than this takes more than one slot.
 const CONTAINERS_PER_SLOT: usize = 20;
@@ -64,6 +66,8 @@ pub struct Lab<'a> {
     pub runtime: &'a dyn Runtime,
     /// Every topology that a case may name.
     pub topologies: &'a BTreeMap<String, Topology>,
+    /// The resources that a case may choose in place of its topology's own.
+    pub resources: &'a BTreeMap<ResourceKind, Service>,
     /// The server of every link's proxy.
     pub toxiproxy: &'a Service,
     /// The folder that folders of images are relative to.
@@ -112,8 +116,18 @@ pub fn new_record(scenario: &Scenario, seed: u64) -> RunRecord {
 }
 
 impl Lab<'_> {
-    pub fn topology(&self, case: &Case) -> &Topology {
-        &self.topologies[&case.setup.topology]
+    /// Returns the topology of a case, with the resource that the case chose.
+    pub fn topology(&self, case: &Case) -> Cow<'_, Topology> {
+        let topology = &self.topologies[&case.setup.topology];
+        let chosen = case
+            .setup
+            .resource
+            .filter(|kind| *kind != topology.resource_kind);
+        let chosen = chosen.and_then(|kind| Some((kind, self.resources.get(&kind)?)));
+        match chosen {
+            None => Cow::Borrowed(topology),
+            Some((kind, service)) => Cow::Owned(topology.clone().with_resource(kind, service)),
+        }
     }
 
     /// Returns the image of the case's workers, if they are not this program.

@@ -3,6 +3,7 @@
 
 use super::case::CaseRun;
 use super::clock_desk::ClockQuestions;
+use super::collect::ANSWER_DEADLINE;
 use super::drive::{Drive, DriveResult};
 use super::follow::follow;
 use super::load::LoadRun;
@@ -73,10 +74,20 @@ impl CaseRun<'_> {
             let workers = try_join_all(workers.map(|node| cluster.start_attached(node)));
             let services = start_services(cluster, &self.nodes.services);
             let (consoles, ()) = try_join(workers, services).await?;
+            self.prepare_resource(cluster).await?;
             Ok(consoles)
         };
         self.phase("start", "starting services and workers", start)
             .await
+    }
+
+    async fn prepare_resource(&self, cluster: &dyn Cluster) -> RunResult {
+        let resource = self.nodes.resource_at();
+        let client = resource.client(cluster, ANSWER_DEADLINE).await?;
+        client.prepare().await.map_err(|error| RunError::Resource {
+            what: "its tables".to_owned(),
+            reason: error.to_string(),
+        })
     }
 
     /// Returns why the faults of the timeline cannot be injected here, if they cannot.
@@ -112,7 +123,7 @@ impl CaseRun<'_> {
         questions: ClockQuestions,
     ) -> RunResult<DriveResult> {
         let (send, happenings) = mpsc::channel(WAITING_HAPPENINGS);
-        let resource = self.nodes.resource.clone();
+        let resource = self.nodes.resource_at();
         let following = follow(Arc::clone(nemesis), resource, send.clone());
         let _following = AbortOnDropHandle::new(tokio::spawn(following));
         let mut workers = Workers::default();
@@ -142,7 +153,10 @@ impl CaseRun<'_> {
     /// Makes the load from this process. Nobody watches the lock servers: that would be measured
     /// too.
     async fn play_load(&self, cluster: &dyn Cluster, plan: &LoadPlan) -> RunResult<PlayResult> {
-        let start = async { Ok(start_services(cluster, &self.nodes.services).await?) };
+        let start = async {
+            start_services(cluster, &self.nodes.services).await?;
+            self.prepare_resource(cluster).await
+        };
         self.phase("start", "starting services", start).await?;
         let load = async {
             let address = async |server: &Endpoint| {
@@ -151,9 +165,11 @@ impl CaseRun<'_> {
             };
             let lock_servers = self.nodes.lock_servers.iter();
             let lock_servers = try_join_all(lock_servers.map(|(_, server)| address(server)));
+            let resource = self.nodes.resource_at();
+            let url = resource.url(cluster).await?;
             let targets = Targets {
                 lock_servers: lock_servers.await?,
-                resource: format!("http://{}", address(&self.nodes.resource).await?),
+                resource: resource.kind.url_to_write(&url, self.case.fence, false),
             };
             let load = LoadRun {
                 plan,

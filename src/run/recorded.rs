@@ -41,6 +41,7 @@ pub fn read_case(folder: &Path, plan: CasePlan) -> Result<(CaseRecord, CaseNotes
         resource: notes.resource.clone(),
         refusals_counted: notes.stale_rejections_metric,
         log_rows: notes.log_rows,
+        log_has_gaps: notes.log_has_gaps,
         ended_ns,
         settled: notes.settled,
         without_writes: notes.is_without_writes(),

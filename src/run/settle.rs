@@ -1,6 +1,5 @@
 //! Makes sure that nothing is under way to the resource any more.
 
-use super::collect::resource_client;
 use super::*;
 use crate::resource::ResourceClient;
 use tokio::time::Instant;
@@ -20,7 +19,8 @@ pub async fn settle(
     if nemesis.hang_up(&nodes.worker_names()).await.is_err() {
         return Ok(false);
     }
-    let client = resource_client(nodes, cluster, ANSWER_DEADLINE).await?;
+    let resource = nodes.resource_at();
+    let client = resource.client(cluster.as_ref(), ANSWER_DEADLINE).await?;
     is_still(&client).await
 }
 

@@ -37,6 +37,7 @@ fn setup(draft: &DraftSetup) -> Option<Setup> {
         ttl: lock.ttl.as_ref()?.value,
         load: load(draft)?,
         topology: draft.topology.as_ref()?.value.clone(),
+        resource: draft.resource.as_ref().map(|resource| resource.value),
         worker_image: draft.image.as_ref().map(|image| image.value.clone()),
         duration: draft.duration.as_ref().map(|duration| duration.value),
         deadline: deadline(draft),

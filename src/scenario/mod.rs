@@ -33,7 +33,7 @@ pub use validate::{Surroundings, TopologyFacts, WorkerFacts};
 
 use crate::faults;
 use crate::load::LoadPlan;
-use crate::model::{Expectations, Fault, FaultKind, Fence, Gate, Name, ServiceRun};
+use crate::model::{Expectations, Fault, FaultKind, Fence, Gate, Name, ResourceKind, ServiceRun};
 use crate::services::{KeyTemplate, LockOptions};
 use crate::yaml::{self, At, InvalidFile, Node, Report, values};
 use serde_json::json;
@@ -72,6 +72,8 @@ pub struct Case {
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub topology: String,
+    /// The resource in place of the topology's own.
+    pub resource: Option<ResourceKind>,
     /// The source of the workers, if it is not this program: a folder with a Dockerfile, or an
     /// image.
     pub worker_image: Option<String>,

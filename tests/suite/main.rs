@@ -43,6 +43,7 @@ mod overview;
 mod page;
 mod pause_gt_ttl;
 mod playground;
+mod postgres_resource;
 mod proxies;
 mod recorded;
 mod redis_lock;

@@ -24,7 +24,7 @@ const MAY_KNOW: [(&str, &[&str]); 13] = [
     ("progress", &[]),
     ("yaml", &["model"]),
     ("services", &["model", "clock", "fencing_lock"]),
-    ("resource", &["model", "clock"]),
+    ("resource", &["model", "clock", "fencing_lock"]),
     ("scenario", &["model", "yaml", "faults", "load", "services"]),
     (
         "worker",

@@ -2,7 +2,7 @@
 
 use super::read::{Draft, Drafts};
 use super::{ENDPOINTS, Endpoint, RESOURCE, Service, Topology, WORKER, WorkerTemplate};
-use crate::model::Name;
+use crate::model::{Name, ResourceKind};
 use crate::yaml::{At, Node, Place, Report};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -49,8 +49,13 @@ pub fn topology(drafts: Drafts, folder: &Path, report: &mut Report) -> Option<To
         report.add(place, message);
     }
     let services = resolved(drafts, report);
+    let url = workers.first().and_then(|worker| {
+        let settings = &worker.service.environment;
+        settings.get(RESOURCE)
+    });
     Some(Topology {
         folder: folder.to_owned(),
+        resource_kind: url.map_or(ResourceKind::Http, |url| ResourceKind::of_url(url)),
         services,
         resource: resources.into_iter().next()?,
         workers,
@@ -186,10 +191,9 @@ fn reached(
 
 /// Parses `redis:6379`, or the same as a URL.
 fn endpoint(text: &str) -> Option<Endpoint> {
-    let text = text
-        .trim()
-        .trim_start_matches("http://")
-        .trim_end_matches('/');
+    let text = text.trim();
+    let text = text.split_once("://").map_or(text, |(_, server)| server);
+    let text = text.trim_end_matches('/');
     let (node, port) = text.split_once(':')?;
     Some(Endpoint {
         node: Name::new(node).ok()?,

@@ -8,7 +8,7 @@ mod read;
 mod tests;
 
 use super::{Image, NodeSpec, Rights};
-use crate::model::Name;
+use crate::model::{Name, ResourceKind};
 use crate::services::Backend;
 use crate::yaml::{self, At, InvalidFile, Node, Report};
 use bounded_io::files;
@@ -26,7 +26,7 @@ const WORKER: &str = "worker";
 /// The setting for the addresses of a worker's lock servers.
 const ENDPOINTS: &str = "FENCEPOST_ENDPOINTS";
 /// The setting for the address of its resource.
-const RESOURCE: &str = "FENCEPOST_RESOURCE";
+pub const RESOURCE: &str = "FENCEPOST_RESOURCE";
 /// The setting for its own address, at which it serves metrics.
 pub const METRICS: &str = "FENCEPOST_METRICS";
 
@@ -36,6 +36,7 @@ pub struct Topology {
     pub folder: PathBuf,
     pub services: BTreeMap<Name, Service>,
     pub resource: Endpoint,
+    pub resource_kind: ResourceKind,
     /// The templates of workers, one for each kind of lock server; the one that is just called
     /// `worker` comes first.
     pub workers: Vec<WorkerTemplate>,
@@ -133,6 +134,22 @@ impl Topology {
         parse(path, text, |root, folder, report| {
             check::topology(read::services(root, folder, report)?, folder, report)
         })
+    }
+
+    /// Puts another resource in the place of its own, under the same name.
+    pub fn with_resource(mut self, kind: ResourceKind, service: &Service) -> Topology {
+        let node = &self.resource.node;
+        let first = service.ports.first();
+        let port = first.map_or(self.resource.port, |port| port.container);
+        let url = kind.url(format_args!("{node}:{port}"));
+        for template in &mut self.workers {
+            let setting = (RESOURCE.to_owned(), url.clone());
+            template.service.environment.extend([setting]);
+        }
+        self.services.insert(node.clone(), service.clone());
+        self.resource.port = port;
+        self.resource_kind = kind;
+        self
     }
 
     /// Returns the template that a worker with this lock is started from: the first one, if none is

@@ -338,7 +338,9 @@ struct Failed;
 fn words(error: &ClientError) -> String {
     match error {
         ClientError::NoAnswer { reason, .. } => format!("the resource: no answer: {reason}"),
-        ClientError::BadRequest { message, .. } => format!("the resource refused: {message}"),
+        ClientError::BadRequest { message, .. } | ClientError::Refused { message, .. } => {
+            format!("the resource refused: {message}")
+        }
         ClientError::Address { .. } => error.to_string(),
     }
 }

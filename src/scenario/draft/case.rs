@@ -1,6 +1,6 @@
 use super::*;
-use crate::model::Fence;
-use crate::scenario::form::duration;
+use crate::model::{Fence, ResourceKind};
+use crate::scenario::form::{choice, duration};
 
 fields! {
     /// The fields that a scenario has for all its cases, and a case for itself.
@@ -29,6 +29,8 @@ fields! {
         contend: Node = later(|| to("contend")), without("–");
         /// a load instead of workers and a timeline: many locks that nobody wants
         keyspace: Node = later(|| to("keyspace")), without("–");
+        /// what is written to: `http`, the resource of this program, or `postgres`, tables of a database
+        resource: At<ResourceKind> = choice("resource (http or postgres)", ResourceKind::VARIANTS), without("http");
         /// whether the resource compares tokens: `on` or `off`
         fence: Node = later(|| json!({ "enum": words(Fence::VARIANTS) })), without("–");
         /// what has to come of it

@@ -1,9 +1,11 @@
 use super::*;
+use crate::model::ResourceKind;
 use std::collections::BTreeMap;
 
 /// Everything that one case starts and does.
 pub struct DraftSetup {
     pub topology: Option<At<String>>,
+    pub resource: Option<At<ResourceKind>>,
     /// The image of every worker, if it is not this program.
     pub image: Option<At<String>>,
     pub lock: Option<DraftLock>,
@@ -46,6 +48,7 @@ pub fn read(node: &Node, report: &mut Report) -> Option<DraftSetup> {
     let kind = kind::read(&mut fields, report);
     let mut setup = DraftSetup {
         topology: case.topology,
+        resource: case.resource,
         image: None,
         lock: case.lock,
         duration: case.duration,

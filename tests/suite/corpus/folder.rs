@@ -29,6 +29,9 @@ pub struct Expected {
     /// Whether nothing was under way any more when the log was read.
     #[serde(default)]
     pub settled: bool,
+    /// Whether the positions of the log grow with gaps.
+    #[serde(default)]
+    pub log_has_gaps: bool,
     /// How many rows the log had when it was collected.
     pub log_rows: Option<u64>,
     /// When the timeline was over.
@@ -171,6 +174,7 @@ fn load(folder: &Path) -> Log {
         plan: expected.plan.clone().plan(&workers),
         lock_servers: watched.into_iter().cloned().collect(),
         log_rows: expected.log_rows,
+        log_has_gaps: expected.log_has_gaps,
         ended_ns: expected.ended_ns,
         without_writes: false,
         workers,

@@ -1,6 +1,6 @@
 //! What the tests of the locks in a DynamoDB share.
 
-pub use crate::postgres_lock::kit::{LONG, NOBODY, SECOND, soon, unique_key};
+pub use crate::database_lock::kit::{LONG, NOBODY, SECOND, soon, unique_key};
 
 use crate::support::dynamodb_address;
 use fencing_lock::servers::{DynamoDbApi, DynamoDbRecord};

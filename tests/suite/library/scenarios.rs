@@ -31,6 +31,7 @@ scenarios! {
     etcd_leader_kill on CONTAINERS,
     etcd_lease_clock on PROCESSES,
     etcd_minority_holder on CONTAINERS,
+    fenced_row on CONTAINERS,
     gc_pause on PROCESSES,
     healthy on PROCESSES,
     lock_service_down on PROCESSES,

@@ -21,12 +21,12 @@ pub(super) fn sound(record: &CaseRecord) -> LogInOrder<'_> {
         );
         doubts.push(Doubt::new(DoubtReason::TimesBackwards, text));
     }
-    let first_break = rows.iter().zip(1..).find(|&(row, next)| row.seq != next);
+    let first_break = first_break(rows, record.log_has_gaps);
     let mut in_order = Cow::Borrowed(rows.as_slice());
     let mut is_whole = first_break.is_none();
     if let Some((row, expected)) = first_break {
         let (sorted, told) = sorted(record);
-        is_whole = sorted.iter().zip(1..).all(|(row, next)| row.seq == next);
+        is_whole = self::first_break(&sorted, record.log_has_gaps).is_none();
         if !is_whole || told.is_empty() {
             // One sentence is enough: after the first break no position can be relied on.
             let text = format!(
@@ -53,6 +53,21 @@ pub(super) fn sound(record: &CaseRecord) -> LogInOrder<'_> {
         is_whole,
         doubts,
     }
+}
+
+/// Returns the first row that does not have the position that comes next, and that position. In a
+/// log with gaps, any higher position may come next.
+fn first_break(rows: &[Row], has_gaps: bool) -> Option<(&Row, u64)> {
+    let mut next = 1;
+    rows.iter().find_map(|row| {
+        let fits = if has_gaps {
+            row.seq >= next
+        } else {
+            row.seq == next
+        };
+        let expected = std::mem::replace(&mut next, row.seq.saturating_add(1));
+        (!fits).then_some((row, expected))
+    })
 }
 
 /// Sorts the log by position. Of two rows at one position the first is kept.

@@ -22,6 +22,9 @@ pub struct CaseRecord {
     pub refusals_counted: Option<u64>,
     /// How many rows the log had when it was collected.
     pub log_rows: Option<u64>,
+    /// Whether the positions of the log grow with gaps: then only the number of its rows says
+    /// whether it is whole.
+    pub log_has_gaps: bool,
     /// When the timeline was over or given up; a lower bound if the record does not say
     /// it exactly.
     pub ended_ns: Option<u64>,

@@ -76,6 +76,9 @@ pub struct CaseNotes {
     /// How many rows the resource's log had when it was collected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_rows: Option<u64>,
+    /// Whether the positions of the log grow with gaps, as those of a database do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub log_has_gaps: bool,
     /// The exact version of every lock server, as the server itself reports it.
     #[serde(default)]
     pub versions: BTreeMap<String, String>,

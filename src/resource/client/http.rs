@@ -1,10 +1,11 @@
-//! The client of workers and the orchestrator for the resource.
+//! The client of the HTTP resource.
 
-use super::headers::{BASED_ON, OWNER, SEQ, TOKEN};
-use super::limits::{MAX_ANSWER_BYTES, MAX_LOG_BYTES, MAX_ROW_BYTES, key_problem};
-use super::metrics::STALE_REJECTIONS;
-use super::state::WriteRequest;
-use crate::model::{FencingToken, LogRow, RowValue, without_password};
+use super::{ClientError, LONGEST_CONNECT, Stored, WriteAnswer, bad_request, no_answer};
+use crate::model::{FencingToken, LogRow, without_password};
+use crate::resource::headers::{BASED_ON, OWNER, SEQ, TOKEN};
+use crate::resource::limits::{MAX_ANSWER_BYTES, MAX_LOG_BYTES, MAX_ROW_BYTES, key_problem};
+use crate::resource::metrics::STALE_REJECTIONS;
+use crate::resource::state::WriteRequest;
 use futures_util::{Stream, TryStreamExt, stream};
 use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
@@ -16,52 +17,15 @@ use std::time::Duration;
 use tokio_util::io::StreamReader;
 
 #[derive(Clone, Debug)]
-pub struct ResourceClient {
+pub struct HttpClient {
     http: Client,
     base: Url,
     timeout: Duration,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WriteAnswer {
-    Accepted {
-        position: u64,
-    },
-    Rejected {
-        seen: FencingToken,
-        got: FencingToken,
-    },
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-pub struct Stored {
-    pub value: RowValue,
-    pub max_fence: Option<FencingToken>,
-    pub position: u64,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum ClientError {
-    #[error("{url:?} is no address of a resource: {reason}; http://127.0.0.1:8080 would be one")]
-    Address { url: String, reason: String },
-    /// The request is wrong and nothing was applied; sent again it fails again.
-    #[error("the resource refused {request} ({status}): {message}")]
-    BadRequest {
-        request: String,
-        status: u16,
-        message: String,
-    },
-    /// It is unknown whether the request took effect.
-    #[error("no usable answer to {request}: {reason}; its outcome is unknown")]
-    NoAnswer { request: String, reason: String },
-}
-
-/// The longest wait for a connection, which is shorter than the wait for an answer may be.
-const LONGEST_CONNECT: Duration = Duration::from_secs(5);
-
-impl ResourceClient {
+impl HttpClient {
     /// Makes a client. `timeout` bounds each request; for a log it bounds each wait for more.
-    pub fn new(base_url: &str, timeout: Duration) -> Result<ResourceClient, ClientError> {
+    pub fn new(base_url: &str, timeout: Duration) -> Result<HttpClient, ClientError> {
         let address = |reason: String| ClientError::Address {
             url: without_password(base_url),
             reason,
@@ -80,7 +44,7 @@ impl ResourceClient {
             .retry(reqwest::retry::never())
             .build()
             .map_err(|error| address(chain(&error)))?;
-        Ok(ResourceClient {
+        Ok(HttpClient {
             http,
             base,
             timeout,
@@ -213,11 +177,7 @@ impl ResourceClient {
     fn key_url(&self, request: &str, key: &str) -> Result<Url, ClientError> {
         match key_problem(key) {
             None => Ok(self.url(&["r", key])),
-            Some(message) => Err(ClientError::BadRequest {
-                request: request.to_owned(),
-                status: StatusCode::BAD_REQUEST.as_u16(),
-                message,
-            }),
+            Some(message) => Err(bad_request(request, message)),
         }
     }
 
@@ -234,21 +194,10 @@ impl ResourceClient {
         request.send().await.map_err(|error| {
             // A request whose header cannot be built was never sent.
             if error.is_builder() {
-                return ClientError::BadRequest {
-                    request: name.to_owned(),
-                    status: StatusCode::BAD_REQUEST.as_u16(),
-                    message: chain(&error),
-                };
+                return bad_request(name, chain(&error));
             }
             no_answer(name, chain(&error))
         })
-    }
-}
-
-impl ClientError {
-    /// Returns whether the request may have taken effect despite the error.
-    pub fn outcome_unknown(&self) -> bool {
-        matches!(self, ClientError::NoAnswer { .. })
     }
 }
 
@@ -287,13 +236,6 @@ async fn text(name: &str, response: Response) -> Result<String, ClientError> {
 async fn body(name: &str, response: Response) -> Result<Vec<u8>, ClientError> {
     let body = bounded_io::body(response, MAX_ANSWER_BYTES).await;
     body.map_err(|error| no_answer(name, chain(&error)))
-}
-
-fn no_answer(request: &str, reason: impl Into<String>) -> ClientError {
-    ClientError::NoAnswer {
-        request: request.to_owned(),
-        reason: reason.into(),
-    }
 }
 
 /// Returns the error with its causes: reqwest names them only in the sources of its errors.

@@ -1,0 +1,50 @@
+//! The kinds of resource that a scenario can choose, and the addresses by which workers reach them.
+
+use super::{Fence, not_one_of};
+use std::fmt::Display;
+use strum::{Display, EnumString, VariantArray};
+
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Display, EnumString, VariantArray,
+)]
+#[strum(serialize_all = "kebab-case", parse_err_ty = String, parse_err_fn = not_one_of::<ResourceKind>)]
+pub enum ResourceKind {
+    /// The resource of this program, whose server compares the tokens.
+    #[default]
+    Http,
+    /// A row of a table in a Postgres, whose writers compare the tokens in their statement.
+    Postgres,
+}
+
+impl ResourceKind {
+    /// Returns the kind that an address is of.
+    pub fn of_url(url: &str) -> ResourceKind {
+        match url.split_once("://") {
+            Some(("postgres" | "postgresql", _)) => ResourceKind::Postgres,
+            _ => ResourceKind::Http,
+        }
+    }
+
+    pub fn url(self, server: impl Display) -> String {
+        match self {
+            ResourceKind::Http => format!("http://{server}"),
+            ResourceKind::Postgres => format!("postgres://{server}"),
+        }
+    }
+
+    /// Returns the setting of the resource's own process, if that decides about the fence.
+    pub fn settings(self, fence: Fence) -> Option<(String, String)> {
+        let setting = || ("FENCEPOST_FENCE".to_owned(), fence.to_string());
+        (self == ResourceKind::Http).then(setting)
+    }
+
+    /// Returns the address for those who write. A table compares no tokens by itself: the statement
+    /// of its writer does, and announces each row if somebody follows the log.
+    pub fn url_to_write(self, url: &str, fence: Fence, is_followed: bool) -> String {
+        match (self, is_followed) {
+            (ResourceKind::Http, _) => url.to_owned(),
+            (ResourceKind::Postgres, true) => format!("{url}?fence={fence}&announce=on"),
+            (ResourceKind::Postgres, false) => format!("{url}?fence={fence}"),
+        }
+    }
+}
