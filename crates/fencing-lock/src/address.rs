@@ -17,7 +17,7 @@ pub fn without_password(address: &str) -> String {
 #[cfg(any(feature = "dynamodb", feature = "etcd"))]
 pub(crate) fn http_server(address: &str) -> Result<(String, u16), LockProblem> {
     let bad = |reason: &str| LockProblem::BadAddress {
-        address: address.to_owned(),
+        address: without_password(address),
         reason: reason.to_owned(),
     };
     let plain = address.strip_prefix("http://").unwrap_or(address);

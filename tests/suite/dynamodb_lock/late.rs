@@ -113,3 +113,29 @@ async fn tries_that_lay_in_a_frozen_server_are_undone() {
         until_free(&server.address, key).await;
     }
 }
+
+/// A watcher that has seen a version takes the holder for dead if it comes back.
+#[tokio::test]
+async fn a_renewal_that_comes_late_brings_back_no_version() {
+    let _turn = docker_shared();
+    let wire = Wire::to(dynamodb_address()).await;
+    let (locks, _) = behind(&wire, LONG).await;
+    let key = unique_key();
+    let version = async || {
+        let record = record_at(&dynamodb_address(), &key).await;
+        record.expect("an item").version
+    };
+    let mut lease = locks.acquire(&key, soon()).await.unwrap();
+    wire.hold_next(1);
+    // Its first send is held, and the second one is answered.
+    lease.renew().await.unwrap();
+    let seen = version().await;
+    lease.renew().await.unwrap();
+    let renewed = version().await;
+    assert_ne!(renewed, seen);
+    wire.cut();
+    wire.until_the_held_ended().await;
+    let late = version().await;
+    assert_ne!(late, renewed, "the first send was carried out at last");
+    assert_ne!(late, seen, "and with a version that nobody has seen");
+}

@@ -2,6 +2,7 @@ use crate::{LastWord, LockProblem};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::{MutexGuard, watch};
 
 /// The waiters of this process for each key. Only the front one asks the server: every try for
@@ -16,6 +17,8 @@ struct Front {
     /// Those who wait for it get it in the order in which they came.
     turn: tokio::sync::Mutex<()>,
     heard: watch::Sender<Heard>,
+    /// How many wait, the front one included.
+    waiters: AtomicUsize,
 }
 
 #[derive(Clone)]
@@ -39,8 +42,10 @@ impl Fronts {
             Arc::new(Front {
                 turn: tokio::sync::Mutex::default(),
                 heard: watch::Sender::new(Heard::Nothing),
+                waiters: AtomicUsize::new(0),
             })
         });
+        front.waiters.fetch_add(1, Ordering::Relaxed);
         Waiter {
             fronts: self,
             key,
@@ -87,8 +92,8 @@ impl Waiter<'_> {
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
         let mut by_key = self.fronts.by_key.lock();
-        // Others are added only while this is locked: one is ours, and one is the map's.
-        if Arc::strong_count(&self.front) == 2 {
+        // They are counted only while this is locked.
+        if self.front.waiters.fetch_sub(1, Ordering::Relaxed) == 1 {
             by_key.remove(self.key);
         }
     }

@@ -86,20 +86,20 @@ impl DynamoDbApi {
     }
 
     /// Sends a request until it is answered and not throttled, three times at most and not
-    /// after `until`. So it has to be one that can be carried out twice. If the table is
-    /// missing, it is created.
+    /// after `until`. So it has to be one that can be carried out twice, and late: each send
+    /// is made anew. If the table is missing, it is created.
     pub(super) async fn insist(
         &self,
         operation: &str,
-        request: &Value,
+        request: impl Fn() -> Value,
         until: Option<Instant>,
     ) -> Result<Value, Failure> {
         let mut failed: Option<Failure> = None;
         for _send in 0..SENDS_MAX {
-            let mut answer = self.send(TABLES, operation, request).await;
+            let mut answer = self.send(TABLES, operation, &request()).await;
             if let Err(Failure::NoTable(_)) = answer {
                 answer = match self.create_table().await {
-                    Ok(()) => self.send(TABLES, operation, request).await,
+                    Ok(()) => self.send(TABLES, operation, &request()).await,
                     Err(failure) => Err(failure),
                 };
             }

@@ -125,7 +125,10 @@ impl DynamoDbBackend {
         // begins to watch its version before that.
         let asked_at = Instant::now();
         let until = asked_at + ask.ttl;
-        let record = match api.insist("UpdateItem", &request, Some(until)).await {
+        let record = match api
+            .insist("UpdateItem", || request.clone(), Some(until))
+            .await
+        {
             Ok(answer) => DynamoDbRecord::read(&answer["Attributes"])?,
             Err(Failure::Condition(item)) => self.now(ask.key, item).await?,
             Err(failure) => {
@@ -160,16 +163,20 @@ impl DynamoDbBackend {
     async fn look(&self, key: &str) -> Result<Option<DynamoDbRecord>, Failure> {
         let api = &self.shared.api;
         let request = record::look(api.table(), key);
-        let answer = api.insist("GetItem", &request, None).await?;
+        let answer = api.insist("GetItem", || request.clone(), None).await?;
         Ok(DynamoDbRecord::read(&answer["Item"])?)
     }
 
     async fn renew_now(&self, ask: Ask<'_>) -> Result<RenewOutcome, Failure> {
         let Shared { api, watched, .. } = &*self.shared;
-        let version = api.env().uuid().to_string();
-        let request = record::renew(api.table(), ask.key, ask.owner, &version, ask.ttl);
+        // Each send has a version of its own. One that comes late would bring back a version
+        // that a watcher has seen, and the watcher would take the holder for dead.
+        let request = || {
+            let version = api.env().uuid().to_string();
+            record::renew(api.table(), ask.key, ask.owner, &version, ask.ttl)
+        };
         let until = Instant::now() + ask.ttl;
-        let (outcome, record) = match api.insist("UpdateItem", &request, Some(until)).await {
+        let (outcome, record) = match api.insist("UpdateItem", request, Some(until)).await {
             Ok(answer) => {
                 let record = DynamoDbRecord::read(&answer["Attributes"])?;
                 (RenewOutcome::Renewed { until }, record)

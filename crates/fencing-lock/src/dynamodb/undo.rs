@@ -69,7 +69,7 @@ impl DynamoDbBackend {
             wakes,
             ..
         } = &*self.shared;
-        let (record, changed) = match api.insist("UpdateItem", request, None).await {
+        let (record, changed) = match api.insist("UpdateItem", || request.clone(), None).await {
             Ok(answer) => (DynamoDbRecord::read(&answer["Attributes"])?, true),
             Err(Failure::Condition(item)) => (self.now(key, item).await?, false),
             Err(failure) => return Err(failure),

@@ -29,6 +29,9 @@ impl Server {
         };
         let opts = Opts::from_url(&format!("mysql://{rest}"));
         let opts = opts.map_err(|error| bad(error.to_string()))?;
+        if opts.ssl_opts().is_some() {
+            return Err(bad("TLS is not supported".to_owned()));
+        }
         let host = opts.ip_or_hostname();
         if host.is_empty() || host.contains(char::is_whitespace) || host.contains("%20") {
             return Err(bad("it names no host".to_owned()));

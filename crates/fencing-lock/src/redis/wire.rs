@@ -28,6 +28,8 @@ use tokio::sync::oneshot;
 /// What a server that reads nothing can make us hold.
 const UNSENT_BYTES_MAX: usize = 16 << 20;
 const READ_BYTES: usize = 4096;
+/// The most requests that are not answered yet, given up or not.
+const ASKED_MAX: usize = 1 << 16;
 
 /// A connection that closes when this is dropped.
 pub(super) struct Wire {
@@ -118,7 +120,7 @@ impl Requests {
         if let Some(error) = &self.over {
             return Err(error.clone());
         }
-        if self.unsent.len() > UNSENT_BYTES_MAX {
+        if self.unsent.len() > UNSENT_BYTES_MAX || self.asked.len() >= ASKED_MAX {
             return Err(io::Error::from(io::ErrorKind::WouldBlock).into());
         }
         let mut rest = request;

@@ -79,9 +79,11 @@ impl Place {
                 number: number.into_i64() as i32,
                 created: stat.czxid,
             };
-            let seen = match session.learned(listed) {
-                Ok(names) => names,
-                Err(_) => place.line(servers).await?,
+            let Ok(seen) = session.learned(listed) else {
+                // The place is there. If it were forgotten, nobody would ever leave it.
+                let gone = || Failure::Garbage("somebody deleted our place in the line".to_owned());
+                let found = Place::find(servers, session, key, owner).await?;
+                return found.ok_or_else(gone);
             };
             let before = place.before(&seen)?;
             return Ok((place, before));
