@@ -66,11 +66,15 @@ mod tests {
 
     /// The cases of the library that need a container, beside all on servers that are only run in
     /// containers.
-    const NOT_LOCALLY: [&str; 9] = [
+    const NOT_LOCALLY: [&str; 12] = [
         // Their faults cut links between members.
         "etcd-minority-holder unfenced",
         "etcd-minority-holder fenced",
         "etcd-minority-holder with-the-majority",
+        // Their resource is a Postgres.
+        "fenced-row plain",
+        "fenced-row compares",
+        "fenced-row compares-after-crash",
         // Their faults freeze workers.
         "storm redis-unfenced",
         "storm redis",

@@ -241,6 +241,7 @@ pub enum Readback {
     Zookeeper,
     /// The date of its answers, what it remembers.
     Consul,
+    /// The date of its answers, what it remembers.
     DynamoDb,
     /// The date of its answers.
     Http,

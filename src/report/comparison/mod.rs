@@ -97,14 +97,16 @@ impl ServiceFigures {
             Some(Kept::Broken | Kept::Excused) => self.tokens_only_grew = Some(false),
             _ => {}
         }
+        if case.verdict.outcome == Outcome::Inconclusive {
+            return;
+        }
         if let Some(load) = &case.notes.load {
-            self.uncontended = load.uncontended.as_ref().map(UncontendedFigures::of);
+            if let Some(alone) = &load.uncontended {
+                self.uncontended = Some(UncontendedFigures::of(alone));
+            }
             let steps = load.steps.iter().filter(|step| step.acquisitions > 0);
             let steps = steps.map(|step| (step.contenders, HotKeyFigures::of(step)));
             self.hot_key = steps.collect();
-        }
-        if case.verdict.outcome == Outcome::Inconclusive {
-            return;
         }
         let has = |kind| case.faults.iter().any(|row| row.fault == kind);
         if has(FaultKind::Kill) {

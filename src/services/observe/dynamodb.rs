@@ -20,7 +20,8 @@ pub async fn observe_dynamodb(watch: Watch<'_>, layout: Layout) -> Result<(), Lo
         return Err(LockProblem::Refused(what.to_owned()));
     }
     let mut settings = dynamodb_settings();
-    settings.response_timeout = STEP_TIMEOUT;
+    // A server in Python, on a busy machine.
+    settings.response_timeout = 4 * STEP_TIMEOUT;
     settings.connect_timeout = STEP_TIMEOUT;
     let table = settings.table.clone();
     let api = DynamoDbApi::new(watch.address, settings, Env::default())?;

@@ -40,8 +40,8 @@ pub struct PostgresClient {
 const MOST_CONNECTIONS: usize = 64;
 /// A connection that was used within this time is not asked whether it still works.
 const TRUSTED: Duration = Duration::from_millis(500);
-/// The most rows that may be announced and not read yet. Whoever falls further behind starts
-/// anew.
+/// The most rows that may be announced and not read yet. Whoever falls further behind has lost
+/// the log.
 const WAITING_ROWS: usize = 4096;
 /// Both are in the statement that writes.
 const CHANNEL: &str = "fencepost_log";
@@ -184,19 +184,22 @@ impl PostgresClient {
         let all = format!("{ROWS} ORDER BY position");
         let rows = connection.query_typed_raw::<&str, _>(&all, []);
         let mut rows = pin!(self.in_time(name, rows).await?);
-        let (mut log, mut length, mut latest_ns) = (Vec::new(), 0, 0);
+        let (mut log, mut length) = (Vec::new(), 0);
         while let Some(row) = self.in_time(name, rows.try_next()).await? {
-            let mut row = row_of(&row, &clock).map_err(|error| no_answer(name, error))?;
-            // Two writers of different keys may read the clock in another order than they draw
-            // their positions.
-            latest_ns = row.at_ns.max(latest_ns);
-            row.at_ns = latest_ns;
+            let row = row_of(&row, &clock).map_err(|error| no_answer(name, error))?;
             length += row.key.len() + row.value.as_ref().map_or(0, |it| it.as_bytes().len());
             if length > MAX_LOG_BYTES {
                 let reason = format!("it has more than {MAX_LOG_BYTES} bytes");
                 return Err(no_answer(name, reason));
             }
             log.push(row);
+        }
+        // Two writers of different keys may read the clock in another order than they draw their
+        // positions. A row was decided on before the next one was.
+        let mut next_ns = u64::MAX;
+        for row in log.iter_mut().rev() {
+            row.at_ns = row.at_ns.min(next_ns);
+            next_ns = row.at_ns;
         }
         Ok(log)
     }
