@@ -22,8 +22,9 @@ test-without-docker:
         oracle overview::the page::what schema::check screens shells tidy_house toxiproxy without_docker workflows yaml \
         --skip _lock:: --skip local_runtime:: --skip nightly:: --skip recorded::
 
-# What `cargo test` shows as ignored because it takes minutes: the scenarios clock-drift and
-# long-work, and storm at its full size.
+# What `cargo test` shows as ignored because it takes minutes: the scenarios clock-drift,
+# long-work, consul-cut-off-holder, mariadb-wait-timeout and zookeeper-session-expires, and storm at
+# its full size.
 test-slow:
     cargo test --test suite -- --ignored library::scenarios::
 
@@ -50,7 +51,7 @@ bless *ARGS:
     cargo run --release -- bless {{ARGS}}
 
 # What `cargo test` leaves out or does a little of: 20 runs of every scenario on Docker, or N (it
-# plays most of them on local processes, and clock-drift, long-work and storm not at all); then the judge before ten million histories
+# plays most of them on local processes, and those of `just test-slow` not at all); then the judge before ten million histories
 # of the oracle (20 thousand there), the locks with a million tokens and ten thousand cancelled
 # waits each (2 thousand and one thousand), 500 runs that are ended at random moments (20),
 # ten million hostile inputs (8 thousand), and 100 thousand kills of the resource on a disk that

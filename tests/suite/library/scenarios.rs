@@ -24,6 +24,7 @@ macro_rules! scenarios {
 scenarios! {
     #[ignore = "ten cases of up to 25 s: `just soak` runs it"]
     clock_drift on CONTAINERS,
+    #[ignore = "four cases of a service beside its mandatory experiment: `just test-slow` runs it"]
     consul_cut_off_holder on CONTAINERS,
     delayed_write on PROCESSES,
     dynamodb_lost_answer on CONTAINERS,
@@ -39,6 +40,7 @@ scenarios! {
     long_work on CONTAINERS,
     lost_lease on PROCESSES,
     lost_update_behind_a_fence on PROCESSES,
+    #[ignore = "four cases of a service beside its mandatory experiment: `just test-slow` runs it"]
     mariadb_wait_timeout on CONTAINERS,
     mixed_locks on PROCESSES,
     pause_gt_ttl on BOTH,
@@ -70,6 +72,7 @@ scenarios! {
     work_gt_ttl on PROCESSES,
     worker_crash on CONTAINERS,
     zookeeper_leader_kill on CONTAINERS,
+    #[ignore = "four cases of a service beside its mandatory experiment: `just test-slow` runs it"]
     zookeeper_session_expires on CONTAINERS,
 }
 
