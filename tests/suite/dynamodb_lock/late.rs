@@ -125,7 +125,7 @@ async fn a_renewal_that_comes_late_brings_back_no_version() {
         let record = record_at(&dynamodb_address(), &key).await;
         record.expect("an item").version
     };
-    let mut lease = locks.acquire(&key, soon()).await.unwrap();
+    let lease = locks.acquire(&key, soon()).await.unwrap();
     wire.hold_next(1);
     // Its first send is held, and the second one is answered.
     lease.renew().await.unwrap();
