@@ -23,8 +23,8 @@ test-without-docker:
         --skip _lock:: --skip local_runtime:: --skip nightly:: --skip recorded::
 
 # What `cargo test` shows as ignored because it takes minutes: the scenarios clock-drift,
-# long-work, consul-cut-off-holder, mariadb-wait-timeout and zookeeper-session-expires, and storm at
-# its full size.
+# long-work, consul-cut-off-holder, mariadb-wait-timeout, zookeeper-leader-kill and
+# zookeeper-session-expires, and storm at its full size.
 test-slow:
     cargo test --test suite -- --ignored library::scenarios::
 

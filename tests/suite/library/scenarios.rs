@@ -71,6 +71,7 @@ scenarios! {
     ttl_sweep on PROCESSES,
     work_gt_ttl on PROCESSES,
     worker_crash on CONTAINERS,
+    #[ignore = "an election of three JVMs on a busy machine outlasts the holder's TTL: `just test-slow` runs it"]
     zookeeper_leader_kill on CONTAINERS,
     #[ignore = "four cases of a service beside its mandatory experiment: `just test-slow` runs it"]
     zookeeper_session_expires on CONTAINERS,
