@@ -32,6 +32,8 @@ mod etcd;
 ))]
 mod follow_through;
 mod held;
+#[cfg(any(feature = "consul", feature = "dynamodb"))]
+mod http;
 mod in_flight;
 mod last_word;
 mod lease;
@@ -42,7 +44,7 @@ mod mariadb;
 mod metrics;
 #[cfg(all(debug_assertions, feature = "mutants"))]
 mod mutant;
-#[cfg(any(feature = "dynamodb", feature = "postgres", feature = "redis"))]
+#[cfg(any(feature = "postgres", feature = "redis"))]
 mod patience;
 #[cfg(feature = "postgres")]
 mod postgres;

@@ -28,16 +28,6 @@ pub(super) fn refusal(status: StatusCode, body: &[u8]) -> LockProblem {
     LockProblem::Refused(format!("{said}{remedy}"))
 }
 
-/// Makes a problem of a request whose answer could not be read.
-pub(super) fn problem_of(error: &hyper::Error) -> LockProblem {
-    let cause = std::error::Error::source(error);
-    let words = cause.map_or(error.to_string(), |cause| format!("{error}: {cause}"));
-    match error.is_parse() {
-        true => LockProblem::BadAnswer(words),
-        false => LockProblem::NoAnswer(words),
-    }
-}
-
 pub(super) fn words(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let shown = text.trim().chars().filter(|letter| !letter.is_control());

@@ -1,8 +1,8 @@
 use super::failure::Failure;
-use super::http::Http;
 use super::sigv4::{self, Scope};
 use super::{DynamoDbSettings, record};
 use crate::address::http_server;
+use crate::http::Http;
 use crate::{Env, LockProblem};
 use http_body_util::Full;
 use hyper::{Method, Request, StatusCode};
@@ -40,13 +40,13 @@ impl DynamoDbApi {
         settings: DynamoDbSettings,
         env: Env,
     ) -> Result<DynamoDbApi, LockProblem> {
-        let (host, port) = http_server(address)?;
+        let server = http_server(address, None)?;
         let node = address
             .strip_prefix("http://")
             .unwrap_or(address)
             .to_owned();
         Ok(DynamoDbApi {
-            http: Http::new(host, port, &settings, env),
+            http: Http::new(server, settings.connect_timeout, env),
             node,
             settings,
             creating: Mutex::default(),
@@ -159,12 +159,13 @@ impl DynamoDbApi {
             // A region or a key with a line break in it cannot be sent.
             LockProblem::Refused(format!("a setting cannot be sent: {error}"))
         })?;
-        let (status, answer) = self.http.send(request).await?;
-        if status != StatusCode::OK {
-            return Err(Failure::of(status, &answer));
+        let limit = self.settings.response_timeout;
+        let answer = self.http.send(request, limit).await?;
+        if answer.status() != StatusCode::OK {
+            return Err(Failure::of(answer.status(), answer.body()));
         }
         let strange = |error: serde_json::Error| LockProblem::BadAnswer(error.to_string());
-        Ok(serde_json::from_slice(&answer).map_err(strange)?)
+        Ok(serde_json::from_slice(answer.body()).map_err(strange)?)
     }
 
     /// Creates the table, and returns when it can be used.

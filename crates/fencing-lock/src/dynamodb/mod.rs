@@ -4,7 +4,6 @@
 
 mod api;
 mod failure;
-mod http;
 mod line;
 mod record;
 mod settings;

@@ -272,7 +272,7 @@ impl Member {
 
 /// Checks that this can be the address of an etcd which this library can reach.
 pub fn check_address(address: &str) -> Result<(), LockProblem> {
-    http_server(address).map(drop)
+    http_server(address, None).map(drop)
 }
 
 #[cfg(test)]
