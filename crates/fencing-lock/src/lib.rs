@@ -13,7 +13,7 @@
 mod address;
 mod backend;
 mod belief;
-#[cfg(any(feature = "postgres", feature = "redis"))]
+#[cfg(any(feature = "postgres", all(feature = "redis", feature = "servers")))]
 mod bounded;
 mod client;
 #[cfg(feature = "consul")]
@@ -56,6 +56,13 @@ mod reentrant;
 mod requests;
 #[cfg(any(feature = "mariadb", feature = "postgres"))]
 mod sessions;
+#[cfg(any(
+    feature = "etcd",
+    feature = "mariadb",
+    feature = "postgres",
+    feature = "zookeeper"
+))]
+mod shared_belief;
 #[cfg(feature = "backend")]
 mod task;
 mod wait;

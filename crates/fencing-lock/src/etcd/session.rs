@@ -2,6 +2,7 @@ use super::failure::Failure;
 use super::members::Members;
 use super::names::session_key;
 use crate::follow_through::FollowThrough;
+use crate::shared_belief::SharedBelief;
 use crate::task::Task;
 use crate::watchdog::about_a_third;
 use crate::{Belief, LostReason, RenewOutcome};
@@ -35,7 +36,7 @@ struct SessionState {
     lease: i64,
     mark: String,
     ttl: Duration,
-    belief: watch::Sender<Belief>,
+    belief: SharedBelief,
 }
 
 /// The pause before a lease is revoked again because no member answered.
@@ -66,7 +67,7 @@ impl Session {
             lease: grant.id(),
             mark: session_key(&env),
             ttl,
-            belief: watch::Sender::new(Belief::until(asked_at + ttl)),
+            belief: SharedBelief::until(asked_at + ttl),
         });
         Ok(Session {
             marked_at: shared.write_mark().await?,
@@ -89,12 +90,12 @@ impl Session {
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.shared.is_over()
+        self.shared.belief.is_over()
     }
 
     /// Completes when the session is over, by its deadline at the latest.
     pub(super) async fn over(&self) {
-        self.shared.over().await;
+        self.shared.belief.over().await;
     }
 
     /// Returns the key of the mark.
@@ -111,7 +112,7 @@ impl Session {
     pub(super) async fn renew(&self) -> Result<RenewOutcome, Failure> {
         match self.shared.confirm().await {
             Ok(_sent_at) => Ok(RenewOutcome::Renewed {
-                until: self.shared.belief.borrow().deadline,
+                until: self.shared.belief.deadline(),
             }),
             Err(Failure::LeaseGone) => Ok(RenewOutcome::Expired),
             Err(failure) => Err(failure),
@@ -127,7 +128,7 @@ impl Session {
     /// request that was given up and is carried out after that is refused with the lease.
     /// So the lease is revoked even if the caller is gone, and later if nobody answers now.
     pub(super) async fn close(&self) -> Result<(), Failure> {
-        self.shared.end(LostReason::SessionOver);
+        self.shared.belief.end(LostReason::SessionOver);
         let shared = self.shared.clone();
         let closing = FollowThrough::new(self.shared.members.env(), async move {
             let revoked = shared.revoke().await;
@@ -142,36 +143,6 @@ impl Session {
 }
 
 impl SessionState {
-    fn is_over(&self) -> bool {
-        self.belief.borrow().lost().is_some()
-    }
-
-    async fn over(&self) {
-        let mut changes = self.belief.subscribe();
-        loop {
-            let belief = *changes.borrow_and_update();
-            if belief.lost().is_some() {
-                return;
-            }
-            // Both lead to another look at the belief.
-            tokio::select! {
-                biased;
-                _ = changes.changed() => {}
-                () = sleep_until(belief.deadline) => {}
-            }
-        }
-    }
-
-    fn end(&self, reason: LostReason) {
-        self.belief.send_if_modified(|belief| {
-            let is_news = belief.lost.is_none();
-            // A holder that learned of the deadline first keeps that reason.
-            let reason = belief.lost().unwrap_or(reason);
-            belief.lost.get_or_insert(reason);
-            is_news
-        });
-    }
-
     async fn write_mark(&self) -> Result<i64, Failure> {
         let written = self.members.ask(|wire| {
             let (mut kv, mark) = (wire.kv.clone(), self.mark.clone());
@@ -186,14 +157,10 @@ impl SessionState {
     async fn confirm(&self) -> Result<Instant, Failure> {
         let confirmed = self.keep_alive().await;
         let sent_at = confirmed.inspect_err(|failure| self.heard(failure))?;
-        let mut prolonged = Ok(());
-        self.belief
-            .send_modify(|belief| prolonged = belief.prolong(sent_at + self.ttl));
-        if let Err(reason) = prolonged {
-            self.end(reason);
-            return Err(Failure::LeaseGone);
+        match self.belief.prolong(sent_at + self.ttl) {
+            Ok(()) => Ok(sent_at),
+            Err(_lost) => Err(Failure::LeaseGone),
         }
-        Ok(sent_at)
     }
 
     /// Keeps the lease alive, and has a majority confirm that this counts.
@@ -235,7 +202,7 @@ impl SessionState {
     /// Learns from a failure whether the lease is gone.
     fn heard(&self, failure: &Failure) {
         if *failure == Failure::LeaseGone {
-            self.end(LostReason::Expired);
+            self.belief.end(LostReason::Expired);
         }
     }
 
@@ -274,7 +241,7 @@ async fn beat(shared: Arc<SessionState>, mut confirmed_at: Instant) {
             tokio::select! {
                 // What is over is not prolonged, also where both come at once.
                 biased;
-                () = shared.over() => return,
+                () = shared.belief.over() => return,
                 () = sleep_until(next) => {}
             }
             match shared.confirm().await {

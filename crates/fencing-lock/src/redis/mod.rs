@@ -41,7 +41,9 @@ pub use lua::Lua;
 pub use options::{FenceFloor, WaitPolicy};
 pub(super) use reply::Reply;
 pub use settings::RedisSettings;
-pub(super) use undo::{Heir, Release};
+#[cfg(feature = "redlock")]
+pub(super) use undo::Heir;
+pub(super) use undo::Release;
 
 use super::{
     Ask, Attempt, Env, Grant, LockBackend, LockError, LockProblem, RenewOutcome, Term, WaitLine,

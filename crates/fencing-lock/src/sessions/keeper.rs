@@ -1,10 +1,10 @@
 use super::pool::Session;
 use super::{SessionServer, Wanted};
+use crate::LostReason;
+use crate::shared_belief::SharedBelief;
 use crate::watchdog::about_a_third;
-use crate::{Belief, LostReason};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
 /// What a holder may believe of its session, and for how long.
@@ -13,7 +13,7 @@ pub(super) struct Keeper<S: SessionServer> {
     pub(super) key: String,
     pub(super) owner: String,
     pub(super) ttl: Duration,
-    pub(super) belief: watch::Sender<Belief>,
+    pub(super) belief: SharedBelief,
 }
 
 impl<S: SessionServer> Keeper<S> {
@@ -40,11 +40,7 @@ impl<S: SessionServer> Keeper<S> {
             };
             next = match confirmed {
                 Ok(true) => {
-                    let mut is_late = false;
-                    self.belief.send_modify(|belief| {
-                        is_late = belief.prolong(sent_at + self.ttl).is_err();
-                    });
-                    if is_late {
+                    if self.belief.prolong(sent_at + self.ttl).is_err() {
                         return;
                     }
                     sent_at + about_a_third(env, often)
@@ -56,8 +52,6 @@ impl<S: SessionServer> Keeper<S> {
     }
 
     fn lost(&self) {
-        self.belief.send_modify(|belief| {
-            belief.lost.get_or_insert(LostReason::SessionOver);
-        });
+        self.belief.end(LostReason::SessionOver);
     }
 }

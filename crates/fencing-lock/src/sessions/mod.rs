@@ -3,9 +3,10 @@
 mod keeper;
 mod pool;
 
+use crate::shared_belief::SharedBelief;
 use crate::task::Task;
 use crate::{
-    Ask, Attempt, Belief, Env, FencingToken, Grant, LastWord, LockBackend, LockError, LockProblem,
+    Ask, Attempt, Env, FencingToken, Grant, LastWord, LockBackend, LockError, LockProblem,
     ReleaseOutcome, RenewOutcome, Term, WaitLine,
 };
 use async_trait::async_trait;
@@ -16,7 +17,6 @@ use prometheus_client::metrics::counter::Counter;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::DropGuard;
 
@@ -158,7 +158,7 @@ impl<S: SessionServer> SessionBackend<S> {
         asked_at: Instant,
         ask: Ask<'_>,
     ) -> Result<Grant, LockProblem> {
-        let belief = watch::Sender::new(Belief::until(asked_at + ask.ttl));
+        let belief = SharedBelief::until(asked_at + ask.ttl);
         let term = Term::Session(belief.subscribe());
         let grant = Grant::new(FencingToken(token), asked_at, ask.ttl, term)?;
         let session = Arc::new(session);

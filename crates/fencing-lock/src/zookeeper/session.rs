@@ -1,6 +1,7 @@
 use super::failure::Failure;
 use super::names::{LOCKS, SESSIONS, session_mark};
 use super::servers::Servers;
+use crate::shared_belief::SharedBelief;
 use crate::task::Task;
 use crate::{Belief, LostReason};
 use parking_lot::Mutex;
@@ -36,7 +37,7 @@ struct Shared {
     id: i64,
     mark: String,
     ttl: Duration,
-    belief: watch::Sender<Belief>,
+    belief: SharedBelief,
     confirmed: Mutex<Confirmed>,
 }
 
@@ -81,7 +82,7 @@ impl Session {
             id: client.session_id().0,
             mark: session_mark(&env),
             ttl,
-            belief: watch::Sender::new(Belief::until(asked_at + ttl)),
+            belief: SharedBelief::until(asked_at + ttl),
             confirmed: Mutex::new(Confirmed {
                 reported: asked_at,
                 sent: asked_at,
@@ -110,16 +111,16 @@ impl Session {
     }
 
     pub(super) fn deadline(&self) -> Instant {
-        self.shared.belief.borrow().deadline
+        self.shared.belief.deadline()
     }
 
     pub(super) fn is_over(&self) -> bool {
-        self.shared.is_over()
+        self.shared.belief.is_over()
     }
 
     /// Completes when the session is over, by its deadline at the latest.
     pub(super) async fn over(&self) {
-        self.shared.over().await;
+        self.shared.belief.over().await;
     }
 
     /// Ends the session here, and at the ensemble as soon as it can be reached.
@@ -155,34 +156,8 @@ impl Drop for Session {
 }
 
 impl Shared {
-    fn is_over(&self) -> bool {
-        self.belief.borrow().lost().is_some()
-    }
-
-    async fn over(&self) {
-        let mut changes = self.belief.subscribe();
-        loop {
-            let belief = *changes.borrow_and_update();
-            if belief.lost().is_some() {
-                return;
-            }
-            // Both lead to another look at the belief.
-            tokio::select! {
-                biased;
-                _ = changes.changed() => {}
-                () = sleep_until(belief.deadline) => {}
-            }
-        }
-    }
-
     fn end(&self, reason: LostReason) {
-        self.belief.send_if_modified(|belief| {
-            let is_news = belief.lost.is_none();
-            // A holder that learned of the deadline first keeps that reason.
-            let reason = belief.lost().unwrap_or(reason);
-            belief.lost.get_or_insert(reason);
-            is_news
-        });
+        self.belief.end(reason);
         self.client.lock().take();
     }
 
@@ -200,7 +175,7 @@ impl Shared {
             }
             tokio::select! {
                 biased;
-                () = self.over() => return Err(Failure::SessionOver),
+                () = self.belief.over() => return Err(Failure::SessionOver),
                 _ = states.changed() => {}
             }
         }
@@ -257,10 +232,7 @@ impl Shared {
         confirmed.again(sent, Instant::now(), self.apart());
         let until = confirmed.reported + self.ttl;
         drop(confirmed);
-        let mut prolonged = Ok(());
-        self.belief
-            .send_modify(|belief| prolonged = belief.prolong(until));
-        prolonged.map_err(|reason| {
+        self.belief.prolong(until).map_err(|reason| {
             self.end(reason);
             Failure::SessionOver
         })
@@ -286,7 +258,7 @@ async fn beat(shared: Arc<Shared>) {
             let confirmed = tokio::select! {
                 // What is over is not prolonged, also where both come at once.
                 biased;
-                () = shared.over() => return shared.end(LostReason::SessionOver),
+                () = shared.belief.over() => return shared.end(LostReason::SessionOver),
                 confirmed = confirm => confirmed,
             };
             match confirmed {
