@@ -23,10 +23,26 @@ test-without-docker:
         --skip _lock:: --skip local_runtime:: --skip nightly:: --skip recorded::
 
 # What `cargo test` shows as ignored because it takes minutes: the scenarios clock-drift,
-# long-work, consul-cut-off-holder, mariadb-wait-timeout, zookeeper-leader-kill and
-# zookeeper-session-expires, and storm at its full size.
+# long-work, consul-cut-off-holder, mariadb-wait-timeout, zookeeper-leader-kill,
+# zookeeper-minority-holder and zookeeper-session-expires, and storm at its full size; the kits for Go, Java,
+# Node, PHP, Ruby and Rust and the lock in a Postgres in their containers.
 test-slow:
-    cargo test --test suite -- --ignored library::scenarios::
+    cargo test --test suite -- --ignored library::scenarios:: kits::
+
+# One archive with the program, and its checksum, in target/dist/.
+dist:
+    cargo build --release
+    .ci/dist
+
+# The pictures of README.md and docs/tour.md, made from real runs.
+pictures:
+    cargo build --release
+    .ci/pictures
+
+# Build the image of the program itself, fencepost/tool.
+image *ARGS:
+    cargo build --release --locked
+    docker build -t fencepost/tool {{ARGS}} .
 
 # Formatting and clippy, warnings as errors.
 lint:
@@ -59,6 +75,10 @@ bless *ARGS:
 soak N="20": && soak-judge soak-locks kill-campaign soak-fuzz soak-disk
     cargo run --release -- run --all --repeat {{N}}
 
+# A search for every defect of a lock that there is, and a long one on the sound locks.
+soak-explore TRIES="100000":
+    FENCEPOST_EXPLORE_TRIES={{TRIES}} cargo test --test suite -- --ignored --nocapture explore::
+
 # The judge before ten million histories of the oracle, or N.
 soak-judge N="10000000":
     FENCEPOST_ORACLE_HISTORIES={{N}} cargo test --release --test suite -- --nocapture oracle::
@@ -78,6 +98,10 @@ bench:
 # The locks beside the bare commands and their peers: just bench-locks hot-key --pin 0
 bench-locks *ARGS:
     cargo bench --features rslock --bench locks -- {{ARGS}}
+
+# Durable writes a second of the resources, beside Redis and bare updates: just bench-resource http
+bench-resource *ARGS:
+    cargo bench --bench resource -- {{ARGS}}
 
 # One connection through the Toxiproxy role, beside a bare copy and a direct one.
 bench-toxiproxy *ARGS:

@@ -1,12 +1,14 @@
-//! What one connection through the Toxiproxy role costs while it has no toxic:
-//! `cargo bench --bench toxiproxy`, with `-- --quick` for a first look.
+//! What one connection through the Toxiproxy role costs while it has no toxic, and how well toxics keep
+//! their word: `cargo bench --bench toxiproxy`, with `-- --quick` for a first look and `-- --toxics` for
+//! the toxics alone.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 use tokio::io::copy_bidirectional;
+use tokio::runtime::Runtime;
 use toxiproxy_server::server::{LogLevel, Settings, open};
-use toxiproxy_server::{NewProxy, ToxiproxyClient};
+use toxiproxy_server::{NewProxy, Stream, Toxic, ToxicKind, ToxiproxyClient};
 
 const BLOCK: usize = 128 << 10;
 const PING: [u8; 64] = [7; 64];
@@ -33,13 +35,25 @@ const QUICK: Size = Size {
 };
 
 fn main() {
-    let is_quick = std::env::args().any(|argument| argument == "--quick");
-    let size = if is_quick { QUICK } else { FULL };
+    let is_asked = |flag| std::env::args().any(|argument| argument == flag);
+    let size = if is_asked("--quick") { QUICK } else { FULL };
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let upstream = upstream();
+    if !is_asked("--toxics") {
+        without_toxics(&runtime, upstream, &size);
+        println!();
+    }
+    with_toxics(&runtime, upstream, &size);
+    // The proxies have nothing to clean up.
+    runtime.shutdown_background();
+}
+
+fn without_toxics(runtime: &Runtime, upstream: SocketAddr, size: &Size) {
     let Size {
         rounds,
         bytes,
         pings,
-    } = size;
+    } = *size;
     println!("One connection, no toxics, everything in this process on loopback. 'copy' is a bare");
     println!(
         "proxy around tokio's copy_bidirectional, 'ours' the Toxiproxy role, 'direct' neither."
@@ -52,12 +66,10 @@ fn main() {
         bytes >> 20
     );
     println!();
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
-    let upstream = upstream();
     let candidates = [
         ("direct", upstream),
         ("copy", runtime.block_on(bare_copy(upstream))),
-        ("ours", runtime.block_on(ours(upstream))),
+        ("ours", runtime.block_on(ours(upstream)).1),
     ];
     let mut latencies = [(); 3].map(|()| Vec::new());
     let mut throughputs = [(); 3].map(|()| Vec::new());
@@ -104,8 +116,77 @@ fn main() {
         latency.show(2),
         verdict(latency.median <= MOST_LATENCY)
     );
-    // The proxies have nothing to clean up.
-    runtime.shutdown_background();
+}
+
+/// Measures fast lines and late ones. The figures of the original, 2.12, are medians on another machine of
+/// two cores.
+fn with_toxics(runtime: &Runtime, upstream: SocketAddr, size: &Size) {
+    let (client, proxy) = runtime.block_on(ours(upstream));
+    let dosed = |kind: ToxicKind, measure: &dyn Fn() -> f64| {
+        let toxic = Toxic::new(Stream::Upstream, kind);
+        let added = runtime.block_on(client.add_toxic("bench", &toxic));
+        added.expect("a new toxic");
+        let rounds = size.rounds.min(5);
+        let measured = Quartiles::of((0..rounds).map(|_| measure()).collect());
+        let removed = runtime.block_on(client.remove_toxic("bench", &toxic.name));
+        removed.expect("it was there");
+        measured
+    };
+    let mb_per_s = || mib_per_s(&mut started(proxy), size.bytes) * 1.048_576;
+    println!(
+        "One connection with one toxic upstream; {} MiB.",
+        size.bytes >> 20
+    );
+    println!("                                ours, MB/s               the original");
+    for (rate_kb_per_s, original) in [(100_000, 88), (300_000, 216), (1_000_000, 406)] {
+        let measured = dosed(ToxicKind::Bandwidth { rate_kb_per_s }, &mb_per_s);
+        println!(
+            "bandwidth, rate {rate_kb_per_s:>12}    {:<24} {original}",
+            measured.show(0)
+        );
+    }
+    for (latency_ms, original) in [(10, 471), (100, 306), (1_000, 34)] {
+        let before = peak_kib();
+        let measured = dosed(latency(latency_ms), &mb_per_s);
+        let grown = (peak_kib() - before) >> 10;
+        println!(
+            "latency, {latency_ms:>16} ms    {:<24} {original}   (peak memory + {grown} MiB)",
+            measured.show(0)
+        );
+    }
+    println!("                                ours, ms late            the original");
+    for (latency_ms, original) in [(1, 0.22), (10, 0.5), (50, 0.5)] {
+        let late = || round_trip_us(&mut connect(proxy), 100) / 1e3 - latency_ms as f64;
+        let measured = dosed(latency(latency_ms), &late);
+        println!(
+            "latency, {latency_ms:>16} ms    {:<24} {original}",
+            measured.show(2)
+        );
+    }
+}
+
+fn latency(latency_ms: u64) -> ToxicKind {
+    let jitter_ms = 0;
+    ToxicKind::Latency {
+        latency_ms,
+        jitter_ms,
+    }
+}
+
+/// Returns a connection that is ready for bytes.
+fn started(proxy: SocketAddr) -> TcpStream {
+    let mut connection = connect(proxy);
+    let no_pings = 0_usize.to_le_bytes();
+    connection.write_all(&no_pings).expect("written");
+    connection
+}
+
+/// The most memory that this process has had.
+fn peak_kib() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").expect("Linux");
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak = peak.and_then(|peak| peak.split_whitespace().next());
+    peak.and_then(|kib| kib.parse().ok()).expect("a number")
 }
 
 /// A server that says 64 bytes back for each 64, until it is told to count what
@@ -203,7 +284,7 @@ async fn bare_copy(upstream: SocketAddr) -> SocketAddr {
     address
 }
 
-async fn ours(upstream: SocketAddr) -> SocketAddr {
+async fn ours(upstream: SocketAddr) -> (ToxiproxyClient, SocketAddr) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
     let listener = listener.expect("a port");
     let base = format!("http://{}", listener.local_addr().expect("an address"));
@@ -221,7 +302,8 @@ async fn ours(upstream: SocketAddr) -> SocketAddr {
         enabled: true,
     };
     let proxy = client.create(&new).await.expect("a proxy");
-    proxy.listen.parse().expect("an address")
+    let listen = proxy.listen.parse().expect("an address");
+    (client, listen)
 }
 
 struct Quartiles {

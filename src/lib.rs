@@ -19,18 +19,30 @@ pub mod worker;
 /// A great many of them at once.
 pub mod load;
 
-/// What is to happen.
+/// What is to happen, written by a person or carried by the program.
+pub mod builtin;
 pub mod scenario;
 pub mod yaml;
 
 /// Where it happens, and what goes wrong there.
 pub mod cluster;
 pub mod faults;
+pub mod simulation;
+
+/// Whether a worker of somebody else speaks the worker protocol.
+pub mod conformance;
 
 /// From start to verdict.
 pub mod report;
 pub mod run;
 
+/// A search for what nobody thought of.
+pub mod explore;
+
 /// For people.
+pub mod certify;
 pub mod cli;
 pub mod progress;
+
+/// For the tests of other programs.
+pub use fencepost_harness::{Case, Harness, HarnessError, Report, Runtime, Verdict};

@@ -19,3 +19,20 @@ pub trait Task: Send + Sync {
     /// It is over; `result` says how it ended.
     fn finish(&self, result: &str);
 }
+
+/// Shows nothing: something else tells of all that goes on.
+pub struct Quiet;
+
+impl Progress for Quiet {
+    fn say(&self, _: &str) {}
+
+    fn begin(&self, _: &str) -> Box<dyn Task> {
+        Box::new(Quiet)
+    }
+}
+
+impl Task for Quiet {
+    fn detail(&self, _: &str) {}
+
+    fn finish(&self, _: &str) {}
+}

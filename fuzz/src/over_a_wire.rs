@@ -171,7 +171,13 @@ pub fn resp(input: &[u8]) {
             backend: Backend::Redis,
             ..LockOptions::default()
         };
-        let backend = services::open(&options, &[address.to_string()], None).expect("a backend");
+        let backend = services::open(
+            &options,
+            &[address.to_string()],
+            None,
+            fencing_lock::Env::default(),
+        )
+        .expect("a backend");
         let settings = LockSettings {
             ttl: Duration::from_secs(2),
             seed: 1,

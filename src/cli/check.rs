@@ -1,4 +1,4 @@
-use super::recorded::{RejudgedRun, judge_again};
+use super::recorded::{RejudgedRun, judge_again, run_folder};
 use super::*;
 use crate::report::differing::differing;
 use crate::report::document::{ResultDocument, StablePart};
@@ -6,8 +6,12 @@ use crate::run::RESULT;
 
 #[derive(Args)]
 pub struct Check {
-    /// The folder of a run, such as results/pause-gt-ttl/latest
+    /// The folder of a run, or a scenario for its latest run
+    #[arg(value_name = "RUN")]
     run: PathBuf,
+    /// Look scenarios up in DIR [default: results/]
+    #[arg(long, value_name = "DIR")]
+    results: Option<PathBuf>,
     /// Show everything, however long
     #[arg(long)]
     all: bool,
@@ -27,12 +31,16 @@ struct RecordedComparison {
 }
 
 impl Check {
-    pub fn execute(self) -> Result<Exit, Failure> {
-        let judged = judge_again(&self.run)?;
+    pub fn execute(self, home: impl Fn() -> Result<Home, Failure>) -> Result<Exit, Failure> {
+        let folder = run_folder(&self.run, || match &self.results {
+            Some(folder) => Ok(folder.clone()),
+            None => home().map(|home| home.results()),
+        })?;
+        let judged = judge_again(&folder)?;
         let beside = RecordedComparison::of(&judged, self.all);
         if self.printed.is_json() {
             document(&json!({
-                "folder": self.run,
+                "folder": folder,
                 "recorded": beside.name,
                 "differing": beside.places,
                 "stable": StablePart::of(&judged.run),

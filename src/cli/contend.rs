@@ -99,14 +99,15 @@ impl Contend {
     fn cases(&self, mistakes: &mut Vec<String>) -> Vec<(Backend, Option<WaitPolicy>)> {
         let backends = self.backends(mistakes);
         let waits = words::<WaitPolicy>("--wait", &self.wait, mistakes);
-        let needless = !self.wait.is_empty() && !backends.contains(&Backend::Redis);
+        let has_choices = |backend: &Backend| backend.service().has_choices;
+        let needless = !self.wait.is_empty() && !backends.iter().any(has_choices);
         if needless && !backends.is_empty() {
             mistakes.push("--wait: only the redis backend has a choice".to_owned());
         }
         let mut cases = Vec::new();
         for backend in backends {
             match backend {
-                Backend::Redis if !waits.is_empty() => {
+                _ if has_choices(&backend) && !waits.is_empty() => {
                     cases.extend(waits.iter().map(|wait| (backend, Some(*wait))));
                 }
                 _ => cases.push((backend, None)),

@@ -157,6 +157,7 @@ fn cluster_exit(error: &ClusterError) -> Exit {
         ClusterError::Unreachable { .. }
         | ClusterError::BadHost { .. }
         | ClusterError::Elsewhere { .. }
+        | ClusterError::NoServer { .. }
         | ClusterError::Missing { .. } => Exit::Unavailable,
         ClusterError::Topology(_) => Exit::Usage,
         _ => Exit::Harness,
@@ -175,7 +176,8 @@ fn run_exit(error: &RunError) -> Exit {
     match error {
         RunError::Interrupted => Exit::Interrupted,
         RunError::Cluster(error) => cluster_exit(error),
-        RunError::Load(LoadError::Usage(_)) => Exit::Usage,
+        RunError::Load(LoadError::Usage(_)) | RunError::NotAllowed(_) => Exit::Usage,
+        RunError::Attached { .. } => Exit::Unavailable,
         RunError::Load(LoadError::Unreachable { .. }) => Exit::Unavailable,
         RunError::InCase { error, .. } => run_exit(error),
         RunError::AndAlso { first, .. } => run_exit(first),

@@ -1,6 +1,7 @@
 //! The command line: arguments in, an exit code out. One file per command.
 
 mod bless;
+mod certify;
 mod check;
 mod clean;
 mod clock;
@@ -9,11 +10,14 @@ mod contend;
 mod diff;
 mod doctor;
 mod down;
+mod eject;
 mod exit;
+mod explore;
 mod format;
 mod generate;
 mod home;
 mod images;
+mod init;
 mod interrupt;
 mod keyspace;
 mod list;
@@ -33,12 +37,16 @@ mod run;
 mod runs;
 mod runs_document;
 mod runtime;
+mod s3;
 mod schema;
 mod state;
+mod subject;
 mod toxiproxy;
+mod trial;
 mod up;
 mod validate;
 mod worker;
+mod worker_check;
 
 use crate::model::*;
 use crate::report::{shown, terminal};
@@ -64,7 +72,8 @@ use std::time::Duration;
 #[derive(Parser)]
 #[command(name = "fencepost", version, disable_help_subcommand = true)]
 struct Arguments {
-    /// Read scenarios/ and compose/ from DIR [default: this folder or the nearest above it]
+    /// Look for own scenarios/ and compose/ in DIR, beside the built-in ones [default: ./fencepost,
+    /// here or in the nearest folder above, or a checkout of fencepost]
     #[arg(long, global = true, env = "FENCEPOST_HOME", value_name = "DIR")]
     home: Option<PathBuf>,
     #[command(subcommand)]
@@ -88,8 +97,14 @@ enum Command {
     Keyspace(keyspace::Keyspace),
     Diff(diff::Diff),
     Report(report::Report),
+    Init(init::Init),
+    Try(trial::Try),
+    WorkerCheck(worker_check::WorkerCheck),
+    Certify(certify::Certify),
+    Explore(explore::Explore),
     Nightly(nightly::Nightly),
     Bless(bless::Bless),
+    Eject(eject::Eject),
     /// Build or fetch the images that the topologies need
     Images(OutputFormat),
     /// Report what is missing on this machine, and the command that fixes it
@@ -113,6 +128,7 @@ enum Command {
     Probe,
     /// Run the resource role: an HTTP service that enforces fencing tokens
     Resource(resource::Resource),
+    S3(s3::S3),
     /// Run the Toxiproxy role: proxies that make connections fail on demand
     Toxiproxy(toxiproxy::Toxiproxy),
 }
@@ -163,17 +179,24 @@ fn refused(error: &clap::Error) -> ExitCode {
 
 fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
     let home = || Home::find(arguments.home.as_deref());
+    let first_home = || Home::find_or_begin(arguments.home.as_deref());
     match arguments.command {
         Command::Run(command) => block_on(command.execute(home()?)),
         Command::List(list) => list.execute(&home()?),
         Command::Plan(command) => command.execute(&home()?),
         Command::Validate(command) => command.execute(&home()?),
         Command::Schema(command) => command.execute(),
-        Command::Check(command) => command.execute(),
+        Command::Check(command) => command.execute(home),
         Command::Contend(command) => block_on(command.execute(arguments.home.as_deref())),
         Command::Keyspace(command) => block_on(command.execute(arguments.home.as_deref())),
         Command::Diff(command) => command.execute(home),
-        Command::Report(command) => command.execute(),
+        Command::Report(command) => command.execute(home),
+        Command::Eject(command) => command.execute(&first_home()?),
+        Command::Init(command) => block_on(command.execute(first_home()?)),
+        Command::Try(command) => block_on(command.execute(home()?)),
+        Command::WorkerCheck(command) => block_on(command.execute(home()?)),
+        Command::Certify(command) => block_on(command.execute()),
+        Command::Explore(command) => block_on(command.execute(home()?)),
         Command::Images(printed) => block_on(images::execute(home()?, printed)),
         Command::Doctor(printed) => block_on(doctor::execute(home(), printed)),
         Command::Nightly(command) => block_on(command.execute(home()?)),
@@ -187,6 +210,7 @@ fn dispatch(arguments: Arguments) -> Result<Exit, Failure> {
         Command::Generate(command) => command.execute(),
         Command::Worker(task) => worker::execute(task),
         Command::Resource(command) => block_on(command.execute()),
+        Command::S3(command) => block_on(command.execute()),
         Command::Probe => block_on(async {
             crate::faults::probe::run()
                 .await
@@ -231,6 +255,9 @@ mod tests {
             assert!(matches!(host, Some("127.0.0.1" | "localhost")), "{default}");
             defaults += 1;
         }
-        assert_eq!(defaults, 2, "the resource and the proxy; metrics have none");
+        assert_eq!(
+            defaults, 3,
+            "the resource, the S3 and the proxy; metrics have none"
+        );
     }
 }

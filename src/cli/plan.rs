@@ -1,5 +1,5 @@
 use super::*;
-use crate::scenario::{Setting, Settings, plan};
+use crate::scenario::{Setting, Settings, Setup, plan};
 
 #[derive(Args)]
 pub struct Plan {
@@ -18,9 +18,13 @@ impl Plan {
         let around = home.surroundings()?;
         let scenario = home.library().load(&self.scenario, &settings, &around)?;
         let topologies = home.topologies()?;
-        let services = |topology: &str| {
-            let started = topologies.get(topology).into_iter();
-            let started = started.flat_map(|topology| topology.started());
+        let services = |setup: &Setup| {
+            let Some(topology) = topologies.get(&setup.topology) else {
+                return Vec::new();
+            };
+            let attached = setup.attach.as_ref();
+            let attached = attached.map(|it| topology.attached_to(it, setup.lock.backend));
+            let started = attached.as_ref().unwrap_or(topology).started();
             started.map(|(name, _)| name.to_string()).collect()
         };
         let plan = plan(&scenario, services);

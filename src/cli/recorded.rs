@@ -1,6 +1,7 @@
 //! Reads recorded runs for commands: a `result.json` is read or refused in one way, and a whole
 //! run is judged again from its evidence.
 
+use super::diff::LATEST;
 use super::*;
 use crate::report::document::{self, ResultDocument};
 use crate::run::{RESULT, SCENARIO, judge_run, not_judged};
@@ -54,6 +55,33 @@ pub fn read_result_bytes(path: &Path) -> Result<(ResultDocument, Vec<u8>), Strin
     Ok((result, bytes))
 }
 
+/// Returns the folder of a run. A path is that of a run, or of a scenario with runs; a name is a
+/// scenario's. Of a scenario, the latest run is meant.
+pub fn run_folder(
+    named: &Path,
+    results: impl FnOnce() -> Result<PathBuf, Failure>,
+) -> Result<PathBuf, Failure> {
+    let latest_in = |folder: &Path| Some(folder.join(LATEST)).filter(|latest| latest.is_dir());
+    if named.join(SCENARIO).symlink_metadata().is_ok() {
+        return Ok(named.to_owned());
+    }
+    if let Some(latest) = latest_in(named) {
+        return Ok(latest);
+    }
+    let name = named.to_str().and_then(|text| Name::new(text).ok());
+    let Some(name) = name else {
+        // What it is instead is said where it is read.
+        return Ok(named.to_owned());
+    };
+    let results = results()?;
+    latest_in(&results.join(name.as_str())).ok_or_else(|| {
+        Failure::usage(format!(
+            "`{name}` is not the folder of a run, and no scenario with a run in {}",
+            results.display()
+        ))
+    })
+}
+
 /// Judges the folder of a run by its evidence, even if the run was killed.
 pub fn judge_again(folder: &Path) -> Result<RejudgedRun, Failure> {
     let scenario_file = folder.join(SCENARIO);
@@ -65,7 +93,7 @@ pub fn judge_again(folder: &Path) -> Result<RejudgedRun, Failure> {
     }
     let recorded = result_of(folder)?;
     let settings = settings(recorded.as_ref(), folder)?;
-    let scenario = load_file(&scenario_file, &settings, &Surroundings::Recorded)?;
+    let scenario = load_file(&(&scenario_file).into(), &settings, &Surroundings::Recorded)?;
     let run = judge_run(&scenario, recorded.as_ref(), folder).map_err(Failure::usage)?;
     Ok(RejudgedRun {
         scenario,

@@ -1,4 +1,4 @@
-use super::recorded::judge_again;
+use super::recorded::{judge_again, run_folder};
 use super::*;
 use crate::run::write_page;
 
@@ -8,7 +8,7 @@ use crate::run::write_page;
 /// run of any age, also for one that was killed half-way.
 #[derive(Args)]
 pub struct Report {
-    /// The folder of a run, such as results/pause-gt-ttl/latest
+    /// The folder of a run, or a scenario for its latest run
     #[arg(required_unless_present = "index")]
     run: Option<PathBuf>,
     /// Make DIR/index.html instead: every scenario, its verdicts so far, a link to each run
@@ -19,10 +19,13 @@ pub struct Report {
 }
 
 impl Report {
-    pub fn execute(self) -> Result<Exit, Failure> {
+    pub fn execute(self, home: impl Fn() -> Result<Home, Failure>) -> Result<Exit, Failure> {
         let made = match &self.index {
             Some(results) => overview::write(results)?,
-            None => page(&self.run.unwrap_or_default())?,
+            None => {
+                let results = || home().map(|home| home.results());
+                page(&run_folder(&self.run.unwrap_or_default(), results)?)?
+            }
         };
         // The page was made, whatever its verdict: `check` is the command that exits by verdict.
         let text = format!("{}\n", made.display());

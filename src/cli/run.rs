@@ -2,7 +2,7 @@ use super::runs::{RunsReport, run_scenarios};
 use super::*;
 use crate::model::Name;
 use crate::run::RunOptions;
-use crate::scenario::{Scenario, Settings};
+use crate::scenario::{Scenario, Settings, once_each};
 use crate::yaml::suggestion;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -17,12 +17,13 @@ pub struct Run {
     #[arg(required_unless_present = "all", value_name = "SCENARIO")]
     scenarios: Vec<String>,
     /// Run every scenario of faults. Loads run only by name: each needs the machine for itself,
-    /// some for many minutes
+    /// some for many minutes. Locks that are only simulated are left out with --runtime docker and
+    /// --runtime local, and simulated otherwise
     #[arg(long, conflicts_with = "scenarios")]
     all: bool,
-    /// Run only this case, or only the cases on this service
+    /// Run only this case, or only the cases on this service; may be given more than once
     #[arg(long, value_name = "NAME")]
-    case: Option<String>,
+    case: Vec<String>,
     #[command(flatten)]
     options: RunOptions,
     /// Keep the containers, or the folders of local processes, to inspect them; `fencepost clean` removes them
@@ -42,7 +43,7 @@ impl Run {
         if let Some(file) = &self.summary {
             append(file, "")?;
         }
-        self.options.case = self.case.take();
+        self.options.cases = std::mem::take(&mut self.case);
         self.options.keep = self.keep;
         let mut report = RunsReport::new(self.printed.is_json());
         let ended = run_scenarios(&home, &scenarios, &self.options, &mut report).await;
@@ -75,31 +76,75 @@ impl Run {
     fn load(&self, home: &Home) -> Result<Vec<Scenario>, Failure> {
         let (library, around) = (home.library(), home.surroundings()?);
         let settings = Settings(self.options.set.clone());
-        let load = |name: &String| library.load(name, &settings, &around);
-        let mut scenarios: Vec<Scenario> = if self.all {
-            library
-                .names()?
-                .iter()
-                .map(load)
-                .collect::<Result<_, _>>()?
-        } else {
-            self.scenarios.iter().map(load).collect::<Result<_, _>>()?
+        let names = match self.all {
+            true => library.names()?,
+            false => self.scenarios.clone(),
         };
-        scenarios.retain(|scenario| !self.all || !scenario.is_load());
-        if let Some(case) = &self.case {
-            for scenario in &scenarios {
-                if !scenario.cases.iter().any(|one| one.is_called(case)) {
-                    let cases = scenario.cases.iter().map(|one| &one.name);
-                    let known = scenario.services().into_iter().chain(cases);
-                    let known: Vec<&str> = known.map(Name::as_str).collect();
-                    let hint = suggestion(case, &known);
-                    let name = &scenario.name;
-                    let message = format!("{name} has no case `{case}`; {hint}");
-                    return Err(Failure::usage(message));
+        let (mut scenarios, mut left_out) = (Vec::new(), Vec::new());
+        for name in &names {
+            let error = match library.load(name, &settings, &around) {
+                Ok(scenario) if self.all && self.options.leaves_out(&scenario) => continue,
+                Ok(scenario) => {
+                    scenarios.push(scenario);
+                    continue;
                 }
+                Err(error) => error,
+            };
+            // A load has no workers: what is set of them must not keep the others from running.
+            let plain = library.load(name, &Settings::default(), &around);
+            let is_other = |it: &Scenario| settings.are_of_the_other_kind(it.is_load());
+            if !plain.is_ok_and(|scenario| is_other(&scenario)) {
+                return Err(error.into());
+            }
+            left_out.push(error);
+        }
+        match (scenarios.is_empty(), left_out) {
+            (true, mut left_out) if !left_out.is_empty() => Err(left_out.swap_remove(0).into()),
+            (_, left_out) => {
+                let complain = |error| output::complain(format_args!("left out: {error}"));
+                // With --all nobody named them.
+                left_out.iter().filter(|_| !self.all).for_each(complain);
+                self.check_cases(&scenarios)?;
+                Ok(scenarios)
             }
         }
-        Ok(scenarios)
+    }
+
+    /// Checks that each case is one of some scenario, and each scenario has one of the cases.
+    fn check_cases(&self, scenarios: &[Scenario]) -> Result<(), Failure> {
+        let has =
+            |scenario: &Scenario, name: &str| scenario.cases.iter().any(|it| it.is_called(name));
+        let known = |scenarios: &[Scenario], name: &str| {
+            let known = scenarios.iter().flat_map(|scenario| {
+                let cases = scenario.cases.iter().map(|one| &one.name);
+                scenario.services().into_iter().chain(cases)
+            });
+            let known: Vec<&str> = once_each(known.map(Name::as_str));
+            suggestion(name, &known)
+        };
+        if self.case.is_empty() {
+            return Ok(());
+        }
+        for name in &self.case {
+            if !scenarios.iter().any(|scenario| has(scenario, name)) {
+                let them = joined(scenarios.iter().map(|scenario| &scenario.name), ", ");
+                let verb = if scenarios.len() == 1 { "has" } else { "have" };
+                let hint = known(scenarios, name);
+                return Err(Failure::usage(format!(
+                    "{them} {verb} no case `{name}`; {hint}"
+                )));
+            }
+        }
+        for scenario in scenarios {
+            if !self.case.iter().any(|name| has(scenario, name)) {
+                let (name, cases) = (&scenario.name, self.case.join("`, `"));
+                let hint = known(std::slice::from_ref(scenario), &self.case[0]);
+                return Err(Failure::usage(format!(
+                    "{name} has no case `{cases}`; {hint}"
+                )));
+            }
+        }
+        Ok(())
     }
 }
 

@@ -7,8 +7,9 @@ use super::*;
 use crate::report::junit::{self, Suite};
 use crate::report::summary::Summary;
 use crate::report::tally::Tally;
-use crate::run::{JUNIT, Lab, RunOptions, make_folder, run_all, write_whole};
+use crate::run::{JUNIT, Lab, Report, RunOptions, make_folder, run_all, write_whole};
 use crate::scenario::Scenario;
+use tokio_util::sync::CancellationToken;
 
 #[derive(Default)]
 pub struct RunsReport {
@@ -29,32 +30,12 @@ pub async fn run_scenarios(
     options: &RunOptions,
     report: &mut RunsReport,
 ) -> Result<(), Failure> {
-    let (toxiproxy, topologies) = (home.toxiproxy()?, home.topologies()?);
-    let resources = home.resources()?;
-    let interrupt = interrupt::listen()?;
     let progress = progress::for_this_output();
+    let is_one = scenarios.len() == 1;
+    let interrupt = interrupt::listen()?;
+    let mut tell = |run: &RunRecord| report.tell(run, options.repeat, is_one, &progress);
+    let ended = run_each(home, scenarios, options, (&progress, &interrupt), &mut tell).await;
     let results = home.results_of(options);
-    let ended = match open(options.runtime, &progress).await {
-        Ok(OpenRuntime { runtime, journals }) => {
-            let lab = Lab {
-                options,
-                runtime: runtime.as_ref(),
-                topologies: &topologies,
-                resources: &resources,
-                toxiproxy: &toxiproxy,
-                home: home.folder(),
-                journals: &journals,
-                results: &results,
-                progress: &progress,
-                interrupt: &interrupt,
-            };
-            let is_one = scenarios.len() == 1;
-            let mut tell = |run: &RunRecord| report.tell(run, options.repeat, is_one, &progress);
-            let ran = run_all(&lab, scenarios, &mut tell).await;
-            ran.map_err(Failure::from)
-        }
-        Err(failure) => Err(failure),
-    };
     for scenario in scenarios {
         if !report.has(&scenario.name) {
             report.add(&options.record(scenario));
@@ -62,6 +43,32 @@ pub async fn run_scenarios(
     }
     report.tell_all(options.repeat, &results)?;
     ended
+}
+
+/// Runs everything, and tells nobody but the caller.
+pub async fn run_each(
+    home: &Home,
+    scenarios: &[Scenario],
+    options: &RunOptions,
+    (progress, interrupt): (&ProgressDisplay, &CancellationToken),
+    tell: &mut Report<'_>,
+) -> Result<(), Failure> {
+    let (toxiproxy, topologies) = (home.toxiproxy()?, home.topologies()?);
+    let resources = home.resources()?;
+    let OpenRuntime { runtime, journals } = open(options.runtime_of(scenarios), progress).await?;
+    let lab = Lab {
+        options,
+        runtime: runtime.as_ref(),
+        topologies: &topologies,
+        resources: &resources,
+        toxiproxy: &toxiproxy,
+        home: &home.layers(),
+        journals: &journals,
+        results: &home.results_of(options),
+        progress,
+        interrupt,
+    };
+    Ok(run_all(&lab, scenarios, tell).await?)
 }
 
 impl RunsReport {

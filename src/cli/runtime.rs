@@ -6,6 +6,7 @@ use crate::cluster::local::LocalRuntime;
 use crate::cluster::{ClusterError, Runtime};
 use crate::progress::Progress;
 use crate::run::RuntimeChoice;
+use crate::simulation::SimulatedRuntime;
 
 pub struct OpenRuntime {
     pub runtime: Box<dyn Runtime>,
@@ -15,8 +16,10 @@ pub struct OpenRuntime {
 
 pub async fn open(choice: RuntimeChoice, progress: &dyn Progress) -> Result<OpenRuntime, Failure> {
     let state = State::open()?;
-    if choice == RuntimeChoice::Local {
-        return local(&state);
+    match choice {
+        RuntimeChoice::Local => return local(&state),
+        RuntimeChoice::Sim => return Ok(simulated(&state)),
+        RuntimeChoice::Auto | RuntimeChoice::Docker => {}
     }
     match docker_there(&state).await {
         Err(ClusterError::Unreachable { host, reason })
@@ -49,6 +52,13 @@ pub fn local(state: &State) -> Result<OpenRuntime, Failure> {
     })
 }
 
+fn simulated(state: &State) -> OpenRuntime {
+    OpenRuntime {
+        runtime: Box::new(SimulatedRuntime),
+        journals: state.simulated_journals(),
+    }
+}
+
 /// Returns whether this is CI. Nobody watches there, so falling back to local processes would
 /// hide that Docker was not tested.
 pub fn in_ci() -> bool {
@@ -66,7 +76,7 @@ mod tests {
 
     /// The cases of the library that need a container, beside all on servers that are only run in
     /// containers.
-    const NOT_LOCALLY: [&str; 12] = [
+    const NOT_LOCALLY: [&str; 19] = [
         // Their faults cut links between members.
         "etcd-minority-holder unfenced",
         "etcd-minority-holder fenced",
@@ -75,6 +85,13 @@ mod tests {
         "fenced-row plain",
         "fenced-row compares",
         "fenced-row compares-after-crash",
+        "postgres-row two-transactions",
+        "postgres-row everybody-waits",
+        "sql-mistakes compared-in-the-statement",
+        "sql-mistakes checked-before",
+        "sql-mistakes fence-in-another-row",
+        "sql-mistakes retry-recognised",
+        "sql-mistakes retry-taken-for-a-conflict",
         // Their faults freeze workers.
         "storm redis-unfenced",
         "storm redis",
@@ -107,12 +124,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let runtime = LocalRuntime::new(folder.path()).unwrap();
         let lab = Lab {
-            options: &RunOptions::default(),
+            options: &RunOptions {
+                runtime: RuntimeChoice::Local,
+                ..RunOptions::default()
+            },
             runtime: &runtime,
             topologies: &topologies,
             resources: &home.resources().unwrap(),
             toxiproxy: &toxiproxy,
-            home: home.folder(),
+            home: &home.layers(),
             journals: folder.path(),
             results: folder.path(),
             progress: &SaidLines::default(),
@@ -125,7 +145,11 @@ mod tests {
             for case in &scenario.cases {
                 let reason = lab.lacking(case);
                 if let Some(reason) = &reason {
-                    assert!(reason.ends_with("use --runtime docker"), "{reason}");
+                    let other = match case.setup.only_simulated() {
+                        Some(_) => "use --runtime sim",
+                        None => "use --runtime docker",
+                    };
+                    assert!(reason.ends_with(other), "{reason}");
                 }
                 let words = format!("{name} {}", case.name);
                 let topology = case.setup.topology.as_str();

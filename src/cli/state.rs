@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 
 const JOURNALS: &str = "faults";
 const LOCAL_JOURNALS: &str = "local-faults";
+const SIMULATED_JOURNALS: &str = "simulated-faults";
 const LOCAL_RUNS: &str = "local";
 const REMEDY: &str = "set XDG_STATE_HOME to a folder of your own that only you can write to";
 
@@ -30,7 +31,7 @@ impl State {
             ))
         };
         files::private_folder(&folder).map_err(|why| refused(&folder, why))?;
-        for name in [JOURNALS, LOCAL_JOURNALS, LOCAL_RUNS] {
+        for name in [JOURNALS, LOCAL_JOURNALS, LOCAL_RUNS, SIMULATED_JOURNALS] {
             let inside = folder.join(name);
             match files::is_private(&inside) {
                 Err(why) if why.kind() != io::ErrorKind::NotFound => {
@@ -64,6 +65,11 @@ impl State {
     /// Returns the same folder for runs on local processes.
     pub fn local_journals(&self) -> PathBuf {
         self.folder.join(LOCAL_JOURNALS)
+    }
+
+    /// Returns the same folder for simulated runs, of which a killed program leaves nothing.
+    pub fn simulated_journals(&self) -> PathBuf {
+        self.folder.join(SIMULATED_JOURNALS)
     }
 
     /// Returns the folder of the runs on local processes.

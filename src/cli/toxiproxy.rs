@@ -1,7 +1,10 @@
 use super::*;
 use clap::{ArgAction, Args};
+use std::env::VarError;
 use std::ffi::OsString;
 use toxiproxy_server::server::{self, LogLevel, Settings, VERSION, read_config};
+
+const AUTH_TOKEN: &str = "TOXIPROXY_AUTH_TOKEN";
 
 /// Flags may have one dash or two, as those of the original.
 #[derive(Args)]
@@ -35,7 +38,7 @@ pub struct Toxiproxy {
 impl Toxiproxy {
     pub async fn execute(self) -> Result<Exit, Failure> {
         if self.version {
-            output::line(VERSION)?;
+            output::line(format_args!("toxiproxy-server version {VERSION}"))?;
             return Ok(Exit::AsExpected);
         }
         let proxies = self.config.as_deref().map(read_config).transpose();
@@ -44,18 +47,36 @@ impl Toxiproxy {
             proxy_metrics: self.proxy_metrics,
             runtime_metrics: self.runtime_metrics,
             log: self.log_level,
+            auth_token: auth_token()?,
             proxies: proxies.map_err(Failure::usage)?.unwrap_or_default(),
             ..Settings::default()
         };
         let shutdown = interrupt::end()?;
-        let listen = format!("{}:{}", self.host, self.port);
-        let listener = server::bind(&listen).await.map_err(Failure::harness)?;
+        let listen = match self.host.contains(':') {
+            true => format!("[{}]:{}", self.host, self.port),
+            false => format!("{}:{}", self.host, self.port),
+        };
+        let listener = server::bind(&listen)
+            .await
+            .map_err(|error| Failure::harness(format!("{error}; choose another -host or -port")))?;
         let address = listener.local_addr().map_err(Failure::harness)?;
         let opened = server::open(settings).await.map_err(Failure::harness)?;
         // A program that waits for this line may rely on every proxy of the config.
         output::line(format_args!("toxiproxy listening on {address}"))?;
         opened.serve(listener, shutdown).await;
         Ok(Exit::AsExpected)
+    }
+}
+
+/// Returns the token of the environment, where the original takes it from. An empty one counts as none.
+fn auth_token() -> Result<Option<String>, Failure> {
+    match std::env::var(AUTH_TOKEN) {
+        Ok(token) => Ok(Some(token).filter(|token| !token.is_empty())),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => {
+            let reason = "it is not UTF-8; choose another token";
+            Err(Failure::usage(format!("cannot use {AUTH_TOKEN}: {reason}")))
+        }
     }
 }
 

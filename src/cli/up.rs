@@ -49,10 +49,17 @@ impl Up {
         let topology = topologies.get(self.topology.as_str()).ok_or_else(|| {
             let known: Vec<&str> = topologies.keys().map(String::as_str).collect();
             let hint = suggestion(&self.topology, &known);
-            let folder = home.compose();
-            let (name, folder) = (&self.topology, folder.display());
-            Failure::usage(format!("there is no topology `{name}` in {folder}; {hint}"))
+            let (name, folders) = (&self.topology, joined(home.folders("compose"), " and "));
+            Failure::usage(format!(
+                "there is no topology `{name}` in {folders}; {hint}"
+            ))
         })?;
+        if topology.is_only_simulated() {
+            let name = &self.topology;
+            return Err(Failure::usage(format!(
+                "cannot start `{name}`: its servers are only simulated; run a scenario on it"
+            )));
+        }
         let interrupt = interrupt::listen()?;
         let state = State::open()?;
         let _turn = playground::turn(&state)?;
@@ -168,16 +175,25 @@ fn hints(topology: &Topology, services: &[ServiceAddress], name: &str) -> Vec<St
         let servers = servers.filter_map(|server| address(&server.node, server.port));
         let servers: Vec<SocketAddr> = servers.collect();
         if !servers.is_empty() {
-            hints.extend((backend.servers().program.hints)(&servers));
+            hints.extend(backend.servers().program.hints(&servers));
         }
     }
     let resource = &topology.resource;
     if let Some(resource) = address(&resource.node, resource.port) {
-        let token = "-H 'X-Fence-Token: 1'";
-        hints.push(format!(
-            "curl -X PUT {token} -d hello http://{resource}/r/account-42"
-        ));
-        hints.push(format!("curl http://{resource}/metrics"));
+        hints.extend(match topology.resource_kind {
+            ResourceKind::Http => {
+                let token = "-H 'X-Fence-Token: 1'";
+                vec![
+                    format!("curl -X PUT {token} -d hello http://{resource}/r/account-42"),
+                    format!("curl http://{resource}/metrics"),
+                ]
+            }
+            ResourceKind::Postgres => {
+                let (host, port) = (resource.ip(), resource.port());
+                vec![format!("psql -h {host} -p {port} -U postgres")]
+            }
+            ResourceKind::S3 => vec![format!("curl http://{resource}/-/log")],
+        });
     }
     hints.push(format!("fencepost down {name}"));
     hints

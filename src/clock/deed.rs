@@ -3,6 +3,7 @@
 
 use super::{ClockName, ClockState, Offset, Rate, SkewError, of_a_process};
 use std::fs;
+use std::str::FromStr;
 use vdso_clock::{drift, set, show, undo};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +74,30 @@ impl Deed {
         [arguments.to_vec(), clocks].concat()
     }
 
+    /// Parses these arguments, as the helper would.
+    pub fn of_helper(arguments: &[String]) -> Option<Deed> {
+        fn flags<T: FromStr>(all: &[String]) -> Option<Vec<(ClockName, T)>> {
+            let flag = |text: &String| {
+                let (clock, by) = text.strip_prefix("--")?.split_once('=')?;
+                let clock = ClockName::ALL
+                    .into_iter()
+                    .find(|it| it.to_string() == clock)?;
+                Some((clock, by.parse().ok()?))
+            };
+            all.iter().map(flag).collect()
+        }
+        let [_, verb, _, _, _, _, clocks @ ..] = arguments else {
+            return None;
+        };
+        match verb.as_str() {
+            "show" => Some(Deed::Show),
+            "undo" => Some(Deed::Undo),
+            "set" => flags(clocks).map(Deed::Set),
+            "drift" => flags(clocks).map(Deed::Drift),
+            _ => None,
+        }
+    }
+
     /// Parses the output of a helper with these arguments.
     pub fn answer(printed: &str) -> Result<ClockState, String> {
         serde_json::from_str(printed)
@@ -105,10 +130,19 @@ mod tests {
             "clock set 1 --children --format json --realtime=-1500ms"
         );
         let clocks = vec![(ClockName::Monotonic, Rate(200))];
+        let drift = Deed::Drift(clocks);
         assert_eq!(
-            Deed::Drift(clocks).beside().join(" "),
+            drift.beside().join(" "),
             "clock drift 1 --children --format json --monotonic=+200ppm"
         );
+        let clocks = vec![
+            (ClockName::Realtime, Offset(-1_500_000_000)),
+            (ClockName::Monotonic, Offset(60_000_000_000)),
+        ];
+        for deed in [drift, Deed::Set(clocks), Deed::Show, Deed::Undo] {
+            assert_eq!(Deed::of_helper(&deed.beside()), Some(deed));
+        }
+        assert_eq!(Deed::of_helper(&["clock".to_owned()]), None);
     }
 
     #[test]

@@ -2,12 +2,15 @@
 //! person writes them in.
 
 mod deed;
+mod played;
 mod words;
 
 pub use deed::Deed;
-pub use vdso_clock::{
-    ClockShift, ClockState, SkewError, can_skew, own_clocks_ns, raw_monotonic_ns,
+pub use played::{
+    ClocksAhead, PlayedClock, as_process, own_clocks_ns, raw_monotonic_ns, stand_still,
+    wall_clock_ns,
 };
+pub use vdso_clock::{ClockShift, ClockState, SkewError, can_skew};
 pub use words::{Offset, Rate};
 
 pub use crate::model::ClockName;

@@ -16,6 +16,12 @@ pub enum ClusterError {
     Elsewhere { host: String, reason: String },
     #[error("{what} is missing\n{remedy}")]
     Missing { what: String, remedy: String },
+    #[error("cannot use {place}: {reason}; {remedy}")]
+    NoServer {
+        place: String,
+        reason: String,
+        remedy: String,
+    },
     #[error("gave up after {} s waiting for: {what}", .after.as_secs())]
     Deadline { what: String, after: Duration },
     #[error("could not {what}: {reason}")]

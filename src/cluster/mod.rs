@@ -2,6 +2,7 @@
 //! machine (`local/`). Everything outside sees the [`Cluster`] trait; `docker/` is the only folder
 //! that names the Docker client.
 
+mod attached;
 mod console;
 pub mod docker;
 mod error;
@@ -12,23 +13,28 @@ mod lines;
 pub mod local;
 mod need;
 mod owner;
+mod played;
 mod proc_stat;
 mod proxy_route;
 mod start;
 pub mod topology;
 
+pub use attached::{FoundServer, find_server};
 pub use console::{Console, ConsoleLine, Stdin};
 pub use error::{ClusterError, ClusterResult};
 pub use last_lines::LastLines;
 pub use need::Need;
 pub use owner::Owner;
+pub use played::PlayedCluster;
 pub use proxy_route::ProxyRoute;
 pub use start::start_services;
 pub use topology::{OWN_IMAGE, PACKET_FILTER_IMAGE, Topology, TopologyError};
 
+use crate::builtin::Location;
 use crate::model::Name;
 use crate::progress::Progress;
 use async_trait::async_trait;
+use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -55,6 +61,8 @@ pub struct NodeSpec {
     pub started: Option<String>,
     /// It is started after the services without this.
     pub after_others: bool,
+    /// The command begins with its program; otherwise the image's own program comes before it.
+    pub is_whole_command: bool,
     /// Names that lead elsewhere for this node than for the others.
     pub hosts: BTreeMap<Name, SocketAddr>,
     /// The rights of its container; a process of this machine has those of this program.
@@ -74,6 +82,7 @@ impl NodeSpec {
             ready: None,
             started: None,
             after_others: false,
+            is_whole_command: false,
             hosts: BTreeMap::new(),
             rights: Rights::default(),
         }
@@ -99,25 +108,48 @@ pub struct Image {
     pub name: String,
     /// The folder with its Dockerfile, if it is built. Without one it is fetched, unless it is the
     /// image of this program itself.
-    pub build: Option<PathBuf>,
+    pub build: Option<Location>,
 }
 
 impl Image {
-    /// Returns the image that a scenario names: with a tag the name is an image, else the folder
-    /// that it is built from.
-    pub fn named(name: &str, home: &Path) -> Image {
+    /// Returns the image of a folder anywhere: two folders do not share one.
+    pub fn of_folder(path: &Path) -> Image {
+        let last = path.file_name().unwrap_or_default().to_string_lossy();
+        let letters = last.to_lowercase();
+        let letters = letters.chars().filter(|c| c.is_ascii_alphanumeric());
+        let letters: String = letters.collect();
+        let hash = format!("{:x}", Sha256::digest(path.as_os_str().as_encoded_bytes()));
+        Image {
+            name: format!("fencepost/worker-{letters}{}:latest", &hash[..8]),
+            build: Some(path.into()),
+        }
+    }
+
+    /// Returns the image that a scenario names: a folder by its whole path; with a tag an image;
+    /// else the folder of the home that it is built from.
+    pub fn named(name: &str, home: &[Location]) -> Image {
+        if name.starts_with('/') {
+            return Image::of_folder(Path::new(name));
+        }
         if name.contains(':') {
             return Image {
                 name: name.to_owned(),
                 build: None,
             };
         }
+        let mut folders = home.iter().map(|layer| layer.join(name));
+        let with_recipe = folders.find(|folder| folder.join("Dockerfile").is_file());
         Image {
             name: format!("fencepost/{name}:latest"),
-            build: Some(home.join(name)),
+            // Where there is none, the build says so.
+            build: with_recipe.or_else(|| Some(home.first()?.join(name))),
         }
     }
 }
+
+/// In the place of an image: the node is a program of this machine, and its command is to be run
+/// as it is, in the folder and the environment of this program.
+pub const COMMAND_IMAGE: &str = "fencepost/command:here";
 
 /// A process beside a node: it sees what the node sees, for a fault or its proof.
 #[derive(Clone, Debug)]
@@ -191,6 +223,10 @@ pub trait Runtime: Send + Sync {
     fn lacks(&self, _need: Need<'_>) -> Option<String> {
         None
     }
+    /// Returns whether nothing here is real, the time included. Then a case makes its own cluster.
+    fn simulates(&self) -> bool {
+        false
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,6 +261,11 @@ pub trait Cluster: Send + Sync {
     /// Returns the address at which a service's port is reached from here. It may change with every
     /// start and every [`connect`](Cluster::connect): ask again then.
     async fn address(&self, node: &Name, port: u16) -> ClusterResult<SocketAddr>;
+    /// Makes a server that is there already reachable for the nodes, under this name. It is never
+    /// removed, and nothing happens to its process unless it may be faulted.
+    async fn attach(&self, name: &Name, _server: &FoundServer) -> ClusterResult {
+        not_here(&format!("attach {name}"))
+    }
     async fn signal(&self, node: &Name, signal: Signal) -> ClusterResult;
     /// Returns the state of every thread of the node's process; none if it has ended.
     async fn threads(&self, node: &Name) -> ClusterResult<Vec<ThreadState>>;
@@ -278,6 +319,10 @@ pub trait Cluster: Send + Sync {
     /// is an error with its last lines.
     async fn run_helper(&self, helper: &Helper) -> ClusterResult<String> {
         not_here(&format!("run a helper beside {}", helper.beside))
+    }
+    /// Returns the ways to the nodes, if they are played in this process.
+    fn played(&self) -> Option<&dyn PlayedCluster> {
+        None
     }
     async fn logs(&self, node: &Name) -> ClusterResult<String>;
     /// Removes everything of this case and makes sure that it is gone.

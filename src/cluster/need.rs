@@ -15,6 +15,8 @@ pub enum Need<'a> {
     PacketFilters,
     /// To have wrong clocks in one process alone.
     OwnClocks,
+    /// To stop and end the container of a server that was there before.
+    AttachedContainer,
 }
 
 impl Need<'_> {
@@ -28,7 +30,11 @@ impl Need<'_> {
             Need::PacketFilters => {
                 Some("NET_ADMIN in a helper container and the kernel's iptables (packets)")
             }
-            Need::Node(_) | Need::Led(_) | Need::Freezer | Need::Network => None,
+            Need::Node(_)
+            | Need::Led(_)
+            | Need::Freezer
+            | Need::Network
+            | Need::AttachedContainer => None,
         }
     }
 }

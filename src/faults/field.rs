@@ -9,6 +9,7 @@ use crate::cluster::NodeSpec;
 use crate::model::LEADER;
 use crate::services::Readback;
 use async_trait::async_trait;
+use fencing_lock::Env;
 use std::net::SocketAddr;
 
 const ELECTION_DEADLINE: Duration = Duration::from_secs(10);
@@ -20,6 +21,8 @@ pub struct Field {
     /// The services that can be asked something, with the port that is reached from here.
     pub servers: BTreeMap<Name, Server>,
     pub replicas: BTreeMap<Name, Name>,
+    /// The services that were there before the run.
+    pub attached: BTreeSet<Name>,
     pub worker_clocks: Box<dyn WorkerClocks>,
     /// None if no node is led through a proxy, as in a load.
     links: Option<Links>,
@@ -33,6 +36,14 @@ pub struct Field {
 pub struct Server {
     pub port: u16,
     pub answers: Readback,
+}
+
+/// A server as this process reaches it.
+#[derive(Clone)]
+pub struct Reached {
+    pub answers: Readback,
+    pub address: SocketAddr,
+    pub env: Env,
 }
 
 /// Reads a worker's clocks from inside the worker.
@@ -65,6 +76,7 @@ impl Field {
             services,
             servers,
             replicas,
+            attached: BTreeSet::new(),
             worker_clocks,
             links,
             remembering: Mutex::default(),
@@ -91,12 +103,16 @@ impl Field {
     }
 
     /// Returns the address at which a server answers us, and its protocol.
-    pub async fn server(&self, node: &Name) -> Proof<Option<(Readback, SocketAddr)>> {
+    pub async fn server(&self, node: &Name) -> Proof<Option<Reached>> {
         let Some(server) = self.servers.get(node) else {
             return Ok(None);
         };
-        let address = self.cluster.address(node, server.port).await?;
-        Ok(Some((server.answers, address)))
+        let played = self.cluster.played();
+        Ok(Some(Reached {
+            answers: server.answers,
+            address: self.cluster.address(node, server.port).await?,
+            env: played.map_or_else(Env::default, |played| played.env()),
+        }))
     }
 
     /// Replaces `leader` with the name of the member that leads now.
@@ -124,7 +140,7 @@ impl Field {
         for node in self.servers.keys() {
             let asked = async {
                 match self.server(node).await? {
-                    Some(server) => readback::leads(server).await,
+                    Some(server) => readback::leads(&server).await,
                     None => Ok(None),
                 }
             };

@@ -5,16 +5,18 @@
 //! that were to be kept stay, and must not stay frozen.
 
 use super::clockmaker::clockmaker_of;
+use super::guest_debt::GuestDebt;
 use super::links::{control, failed};
 use super::packet_filter::{CLEAR, filter_of};
 use super::*;
 use crate::clock::Deed;
-use crate::cluster::{Owner, Runtime, Signal};
+use crate::cluster::{FoundServer, NodeSpec, Owner, Runtime, Signal};
 use bounded_io::files::{self, Links};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use uuid::Uuid;
 
 /// A journal that was begun less than this ago may not name its owner yet.
 const UNFINISHED_FOR: Duration = Duration::from_secs(60);
@@ -42,17 +44,25 @@ pub enum Debt {
     Links {
         source: Name,
     },
+    /// An attached server that was ended.
+    Start {
+        node: Name,
+    },
+    /// Something at an attached server, which is asked itself.
+    Guest(GuestDebt),
 }
 
 impl Debt {
-    fn container(&self) -> Name {
+    fn container(&self) -> Option<Name> {
         match self {
             Debt::Continue { node }
             | Debt::Thaw { node }
             | Debt::Connect { node }
             | Debt::Filters { node }
-            | Debt::Clock { node } => node.clone(),
-            Debt::Links { source } => proxy_of(source),
+            | Debt::Start { node }
+            | Debt::Clock { node } => Some(node.clone()),
+            Debt::Links { source } => Some(proxy_of(source)),
+            Debt::Guest(_) => None,
         }
     }
 }
@@ -60,15 +70,28 @@ impl Debt {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Line {
-    Head { run: Name, owner: String },
-    Owed { id: u32, debts: Vec<Debt> },
-    Paid { paid: u32 },
+    Head {
+        run: Name,
+        owner: String,
+        /// The attached servers whose processes may be owed something.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        attached: BTreeMap<Name, FoundServer>,
+    },
+    Owed {
+        id: u32,
+        debts: Vec<Debt>,
+    },
+    Paid {
+        paid: u32,
+    },
 }
 
 /// The journal of one run, which is one file.
 pub struct Journal {
-    path: PathBuf,
+    /// None if nothing that is done outlives this process.
+    path: Option<PathBuf>,
     run: Name,
+    attached: BTreeMap<Name, FoundServer>,
     /// The file is opened with the first debt.
     file: Mutex<Option<File>>,
 }
@@ -76,21 +99,37 @@ pub struct Journal {
 impl Journal {
     pub fn new(folder: &Path, run: &Name) -> Journal {
         Journal {
-            path: folder.join(format!("{run}.jsonl")),
+            path: Some(folder.join(format!("{run}.jsonl"))),
             run: run.clone(),
+            ..Journal::of_nothing()
+        }
+    }
+
+    /// Makes a journal for a cluster that ends with this process, whatever is owed.
+    pub fn of_nothing() -> Journal {
+        Journal {
+            path: None,
+            run: Name::of_id(Uuid::nil()),
+            attached: BTreeMap::new(),
             file: Mutex::new(None),
         }
     }
 
+    /// Names the attached servers, so that another process finds them.
+    pub fn with_attached(mut self, attached: BTreeMap<Name, FoundServer>) -> Journal {
+        self.attached = attached;
+        self
+    }
+
     /// Returns when the debt is on disk: before that the fault must not be injected.
     pub fn owe(&self, id: u32, debts: &[Debt]) -> Proof {
-        if debts.is_empty() {
+        let Some(path) = self.path.as_ref().filter(|_| !debts.is_empty()) else {
             return Ok(());
-        }
+        };
         let debts = debts.to_vec();
-        let written = self.write(&Line::Owed { id, debts });
+        let written = self.write(path, &Line::Owed { id, debts });
         written.map_err(|error| UnprovenReason::NotJournaled {
-            path: self.path.display().to_string(),
+            path: path.display().to_string(),
             error: error.to_string(),
         })
     }
@@ -102,23 +141,24 @@ impl Journal {
 
     /// Removes the journal, because nothing is owed any more.
     pub fn close(&self) {
-        if self.file.lock().take().is_some() {
-            let _ = fs::remove_file(&self.path);
+        if let (Some(_), Some(path)) = (self.file.lock().take(), &self.path) {
+            let _ = fs::remove_file(path);
         }
     }
 
-    fn write(&self, line: &Line) -> io::Result<()> {
+    fn write(&self, path: &Path, line: &Line) -> io::Result<()> {
         let mut file = self.file.lock();
         let file = match &mut *file {
             Some(file) => file,
             none => {
-                if let Some(folder) = self.path.parent() {
+                if let Some(folder) = path.parent() {
                     files::private_folder(folder)?;
                 }
-                let mut file = files::append_private(&self.path)?;
+                let mut file = files::append_private(path)?;
                 let head = Line::Head {
                     run: self.run.clone(),
                     owner: Owner::current().to_label(),
+                    attached: self.attached.clone(),
                 };
                 append(&mut file, &head)?;
                 none.insert(file)
@@ -176,8 +216,12 @@ pub async fn heal_leftovers(folder: &Path, runtime: &dyn Runtime) -> Healed {
 
 /// Returns whether the container has ended, or somebody has removed it and the fault with it.
 async fn is_gone(cluster: &dyn Cluster, debt: &Debt) -> bool {
-    match cluster.state(&debt.container()).await {
-        Ok(state) => !state.running,
+    let Some(container) = debt.container() else {
+        return false;
+    };
+    match cluster.state(&container).await {
+        // A server that is to be started has ended.
+        Ok(state) => !state.running && !matches!(debt, Debt::Start { .. }),
         Err(ClusterError::Gone { .. }) => true,
         Err(_) => false,
     }
@@ -187,6 +231,7 @@ async fn is_gone(cluster: &dyn Cluster, debt: &Debt) -> bool {
 #[derive(Debug, PartialEq, Eq)]
 struct Left {
     run: Name,
+    attached: BTreeMap<Name, FoundServer>,
     debts: Vec<Debt>,
 }
 
@@ -206,8 +251,12 @@ impl Left {
         let lines = whole.map(serde_json::from_str::<Line>);
         let lines: Result<Vec<Line>, _> = lines.collect();
         let mut lines = lines.map_err(|error| error.to_string())?.into_iter();
-        let (run, owner) = match lines.next() {
-            Some(Line::Head { run, owner }) => (run, owner),
+        let (run, owner, attached) = match lines.next() {
+            Some(Line::Head {
+                run,
+                owner,
+                attached,
+            }) => (run, owner, attached),
             None => return Ok(None),
             Some(_) => return Err("it does not say whose it is".to_owned()),
         };
@@ -226,6 +275,7 @@ impl Left {
         let debts = owed.into_iter().rev().flat_map(|(_, debts)| debts);
         Ok(Some(Left {
             run,
+            attached,
             debts: debts.collect(),
         }))
     }
@@ -241,6 +291,11 @@ impl Left {
             Ok(cluster) => cluster,
             Err(error) => return vec![could_not(error.to_string())],
         };
+        for (name, server) in &self.attached {
+            if let Err(error) = cluster.attach(name, server).await {
+                return vec![could_not(error.to_string())];
+            }
+        }
         let mut unpaid = Vec::new();
         for debt in &self.debts {
             match pay(cluster.as_ref(), debt).await {
@@ -284,6 +339,11 @@ async fn pay(cluster: &dyn Cluster, debt: &Debt) -> Proof {
             let toxiproxy = toxiproxy.map_err(failed)?;
             toxiproxy.reset().await.map_err(failed)?;
         }
+        Debt::Start { node } => {
+            let node = NodeSpec::new(node.clone(), "", Vec::new());
+            cluster.start(&node).await?;
+        }
+        Debt::Guest(debt) => debt.pay().await?,
     }
     Ok(())
 }
@@ -296,6 +356,8 @@ fn words(debt: &Debt) -> String {
         Debt::Filters { node } => format!("cleared the packet filter of {node}"),
         Debt::Clock { node } => format!("put the clock of {node} right"),
         Debt::Links { source } => format!("healed the links of {source}"),
+        Debt::Start { node } => format!("started {node} again"),
+        Debt::Guest(debt) => debt.words(),
     }
 }
 

@@ -11,7 +11,9 @@ use crate::cluster::{ProxyRoute, start_services};
 use crate::model::{Link, LinkFault, LinkPattern, LinkScope, Streams};
 use futures_util::future::try_join_all;
 use std::net::SocketAddr;
-use toxiproxy_server::{NewProxy, ProxyChange, Stream, Toxic, ToxiproxyClient, ToxiproxyError};
+use toxiproxy_server::{
+    NewProxy, ProxyChange, Stream, Toxic, ToxiproxyApi, ToxiproxyClient, ToxiproxyError,
+};
 
 pub type Reach = BTreeMap<Name, Vec<Endpoint>>;
 
@@ -24,7 +26,7 @@ pub struct Links {
 }
 
 struct Source {
-    toxiproxy: ToxiproxyClient,
+    toxiproxy: Arc<dyn ToxiproxyApi>,
     /// The routes by destination: one for each port of it, the first of which is probed.
     ways: BTreeMap<Name, Vec<Way>>,
     /// The faults that keep a proxy from listening, by destination.
@@ -140,7 +142,8 @@ impl Links {
         let source = self.source(link)?;
         let of_fault = format!("{name}-");
         for proxy in source.proxies(link) {
-            let toxics = source.toxiproxy.toxics(proxy).await.map_err(failed)?;
+            let proxy = source.toxiproxy.proxy(proxy).await.map_err(failed)?;
+            let toxics = proxy.toxics;
             if toxics.iter().any(|toxic| toxic.name.starts_with(&of_fault)) {
                 return Ok(true);
             }
@@ -230,8 +233,11 @@ impl Source {
             what: format!("set up the links of {source}"),
             reason: error.to_string(),
         };
-        let toxiproxy = control(cluster, &node).await?.map_err(failed)?;
-        await_answer(&toxiproxy).await.map_err(failed)?;
+        let toxiproxy = match cluster.played() {
+            Some(played) => played.toxiproxy(&node)?,
+            None => Arc::new(control(cluster, &node).await?.map_err(failed)?),
+        };
+        await_answer(toxiproxy.as_ref()).await.map_err(failed)?;
         let routes = reached.iter().map(async |server| {
             let route = cluster.way(&node, server).await?;
             Ok::<_, ClusterError>((server.clone(), route))
@@ -290,7 +296,7 @@ pub fn gripped_from(source: &Name, reach: &Reach, fault: &LinkFault) -> bool {
 }
 
 /// Waits for the first answer: the original Toxiproxy says that it listens just before it does.
-async fn await_answer(toxiproxy: &ToxiproxyClient) -> Result<(), ToxiproxyError> {
+async fn await_answer(toxiproxy: &dyn ToxiproxyApi) -> Result<(), ToxiproxyError> {
     let give_up_at = Instant::now() + ANSWER_DEADLINE;
     loop {
         match toxiproxy.version().await {
@@ -355,45 +361,4 @@ fn streams_of(link: &Link, leads_to: &Name, scope: &LinkScope, streams: Streams)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn link(from: &str, to: &str) -> Link {
-        let (from, to) = (from.into(), to.into());
-        Link { from, to }
-    }
-
-    fn pattern(from: Option<&str>, to: Option<&str>) -> LinkScope {
-        LinkScope::Matching(vec![LinkPattern {
-            from: from.map(str::to_owned),
-            to: to.map(str::to_owned),
-        }])
-    }
-
-    #[test]
-    fn a_partition_cuts_what_crosses_it_and_spares_the_bridge() {
-        let group = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-        let scope = LinkScope::Between(vec![group(&["a", "e1"]), group(&["b", "e2"])]);
-        let cut =
-            |from, to| !streams_of(&link(from, to), &to.into(), &scope, Streams::Both).is_empty();
-        assert!(cut("a", "e2") && cut("b", "e1") && cut("e1", "e2") && cut("e2", "e1"));
-        assert!(!cut("a", "e1") && !cut("a", "e3") && !cut("e3", "e2"));
-    }
-
-    #[test]
-    fn data_of_one_direction_goes_over_connections_of_both() {
-        let scope = pattern(Some("e1"), Some("e2"));
-        let held = |from, to| streams_of(&link(from, to), &to.into(), &scope, Streams::Data);
-        assert_eq!(held("e1", "e2"), [Stream::Upstream]);
-        assert_eq!(held("e2", "e1"), [Stream::Downstream]);
-        assert!(held("e1", "e3").is_empty());
-    }
-
-    #[test]
-    fn connections_are_held_in_the_direction_they_are_made() {
-        let scope = pattern(Some("a"), None);
-        let held = |from, to| streams_of(&link(from, to), &to.into(), &scope, Streams::Both);
-        assert_eq!(held("a", "redis"), Stream::ALL);
-        assert!(held("b", "redis").is_empty());
-    }
-}
+mod tests;

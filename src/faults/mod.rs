@@ -9,6 +9,7 @@ mod book;
 mod catalogue;
 mod clockmaker;
 mod field;
+mod guest_debt;
 pub mod journal;
 mod links;
 mod needs;
@@ -23,6 +24,7 @@ mod tests;
 
 pub use catalogue::{Candidate, Effect, Form, Key, Role, form, plan_words};
 pub use field::{ClockReading, Field, Server, WorkerClocks};
+pub use guest_debt::GuestDebt;
 pub use links::{Links, Reach, proxies, proxy_of};
 pub use needs::{needs, of_the_machine};
 pub use not_proven::{NotProven, Proof, ensure};

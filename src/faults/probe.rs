@@ -7,11 +7,13 @@
 //! error.
 
 use super::*;
+use fencing_lock::Env;
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind};
 use std::pin::pin;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::TcpStream;
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader, split,
+};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
@@ -70,16 +72,26 @@ pub enum Outcome {
 
 /// Answers every line of stdin until it ends.
 pub async fn run() -> io::Result<()> {
-    let mut lines = BufReader::new(tokio::io::stdin()).lines();
+    let (stdin, stdout) = (tokio::io::stdin(), tokio::io::stdout());
+    run_in(Env::default(), BufReader::new(stdin), stdout).await
+}
+
+/// Does the same in surroundings that may be simulated.
+pub async fn run_in(
+    env: Env,
+    input: impl AsyncBufRead + Unpin,
+    mut out: impl AsyncWrite + Unpin,
+) -> io::Result<()> {
+    let mut lines = input.lines();
     let mut asked = JoinSet::new();
-    let mut out = tokio::io::stdout();
     loop {
         tokio::select! {
+            biased;
             line = lines.next_line(), if asked.len() < MOST_AT_ONCE => {
                 let Some(line) = line? else { return Ok(()) };
                 match serde_json::from_str::<Question>(&line) {
                     Ok(question) => {
-                        asked.spawn(ask(question));
+                        asked.spawn(ask(env.clone(), question));
                     }
                     Err(error) => eprintln!("fencepost probe: {line:?} is no question: {error}"),
                 }
@@ -97,11 +109,11 @@ pub async fn run() -> io::Result<()> {
 
 /// Waits in small steps, and counts a step for no longer than it was to be. If the whole machine
 /// stands still for a while, nobody can answer: that proves neither silence nor a slow link.
-pub async fn ask(question: Question) -> Answer {
+async fn ask(env: Env, question: Question) -> Answer {
     let started = Instant::now();
     let mut steps_left = question.within_ms.div_ceil(STEP.as_millis() as u64);
     let mut stood_still = Duration::ZERO;
-    let mut exchange = pin!(exchange(&question));
+    let mut exchange = pin!(exchange(&env, &question));
     let came = loop {
         let step = Instant::now();
         let came = timeout(STEP, exchange.as_mut()).await;
@@ -130,13 +142,13 @@ pub async fn ask(question: Question) -> Answer {
 
 type Failure = (Outcome, String);
 
-async fn exchange(question: &Question) -> Result<String, Failure> {
+async fn exchange(env: &Env, question: &Question) -> Result<String, Failure> {
     let request = match &question.say {
         Some(text) => text.clone(),
         // The padding is before the end of the first line, so that no server answers sooner.
         None => format!("GET /{} HTTP/1.0\r\n\r\n", "x".repeat(question.up_bytes)),
     };
-    let first = say_and_listen(question, &request, 1).await?;
+    let first = say_and_listen(env, question, &request, 1).await?;
     if question.down_bytes == 0 {
         return Ok(text_of(&first));
     }
@@ -148,19 +160,25 @@ async fn exchange(question: &Question) -> Result<String, Failure> {
         }
         _ => "GET / HTTP/1.1\r\nHost: probe\r\n\r\n".repeat(question.down_bytes.div_ceil(80)),
     };
-    let all = say_and_listen(question, &request, question.down_bytes).await?;
+    let all = say_and_listen(env, question, &request, question.down_bytes).await?;
     Ok(text_of(&all))
 }
 
 async fn say_and_listen(
+    env: &Env,
     question: &Question,
     request: &str,
     wanted_bytes: usize,
 ) -> Result<Vec<u8>, Failure> {
-    let connected = TcpStream::connect(&question.to).await;
-    let mut stream = connected.map_err(|error| failure(error, Outcome::Unreachable))?;
+    let connected = async {
+        let (host, port) = question.to.rsplit_once(':').unwrap_or_default();
+        let port = port.parse().map_err(io::Error::other)?;
+        env.dial(host, port).await
+    };
+    let stream = connected.await;
+    let stream = stream.map_err(|error| failure(error, Outcome::Unreachable))?;
     let broken = |error| failure(error, Outcome::Closed);
-    let (mut from, mut to) = stream.split();
+    let (mut from, mut to) = split(stream);
     let mut came = Vec::new();
     // Sends and listens at once: an answer must not wait until everything is sent.
     let send = async {
@@ -181,6 +199,7 @@ async fn say_and_listen(
     let mut sent = false;
     loop {
         tokio::select! {
+            biased;
             done = &mut send, if !sent => {
                 done.map_err(broken)?;
                 sent = true;
@@ -217,7 +236,7 @@ mod tests {
             within_ms: 300,
             ..Question::default()
         };
-        ask(question).await.outcome
+        ask(Env::default(), question).await.outcome
     }
 
     async fn listener() -> (TcpListener, String) {
@@ -266,7 +285,7 @@ mod tests {
             within_ms: 300,
             ..Question::default()
         };
-        let answer = ask(question).await;
+        let answer = ask(Env::default(), question).await;
         assert_eq!(answer.outcome, Outcome::Answered);
         assert!(answer.took_us < 500_000, "{answer:?}");
     }
@@ -295,7 +314,10 @@ mod tests {
             down_bytes: 5000,
             ..Question::default()
         };
-        assert_eq!(ask(question).await.outcome, Outcome::Answered);
+        assert_eq!(
+            ask(Env::default(), question).await.outcome,
+            Outcome::Answered
+        );
         let received = serving.await.unwrap();
         assert!(received[0] > 3000 && received[1] > 1000, "{received:?}");
     }

@@ -10,7 +10,7 @@ mod keyspace;
 mod memory;
 mod plan;
 
-pub use contend::{ContendPart, contend};
+pub use contend::{ContendPart, contend, heard};
 pub use error::{LoadError, LoadResult};
 pub use generate::{GeneratePlan, Generated, Names, generate, generated_names};
 pub use keyspace::keyspace;

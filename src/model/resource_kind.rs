@@ -14,6 +14,8 @@ pub enum ResourceKind {
     Http,
     /// A row of a table in a Postgres, whose writers compare the tokens in their statement.
     Postgres,
+    /// An object in an S3, whose writers compare the tokens and whose server compares the ETag.
+    S3,
 }
 
 impl ResourceKind {
@@ -21,6 +23,7 @@ impl ResourceKind {
     pub fn of_url(url: &str) -> ResourceKind {
         match url.split_once("://") {
             Some(("postgres" | "postgresql", _)) => ResourceKind::Postgres,
+            Some(("s3", _)) => ResourceKind::S3,
             _ => ResourceKind::Http,
         }
     }
@@ -29,6 +32,7 @@ impl ResourceKind {
         match self {
             ResourceKind::Http => format!("http://{server}"),
             ResourceKind::Postgres => format!("postgres://{server}"),
+            ResourceKind::S3 => format!("s3://{server}"),
         }
     }
 
@@ -38,13 +42,15 @@ impl ResourceKind {
         (self == ResourceKind::Http).then(setting)
     }
 
-    /// Returns the address for those who write. A table compares no tokens by itself: the statement
-    /// of its writer does, and announces each row if somebody follows the log.
+    /// Returns the address for those who write. A table or an object compares no tokens by itself: its
+    /// writer does. The statement that writes to a table announces each row if somebody follows the log.
     pub fn url_to_write(self, url: &str, fence: Fence, is_followed: bool) -> String {
         match (self, is_followed) {
             (ResourceKind::Http, _) => url.to_owned(),
             (ResourceKind::Postgres, true) => format!("{url}?fence={fence}&announce=on"),
-            (ResourceKind::Postgres, false) => format!("{url}?fence={fence}"),
+            (ResourceKind::Postgres, false) | (ResourceKind::S3, _) => {
+                format!("{url}?fence={fence}")
+            }
         }
     }
 }

@@ -9,7 +9,7 @@ pub mod html;
 pub mod index;
 pub mod junit;
 pub mod load;
-mod lock;
+pub mod lock;
 pub mod look;
 #[cfg(test)]
 pub mod made_up;

@@ -9,6 +9,15 @@ use super::*;
 /// The only colour codes that a report uses; any other escape came from a record.
 const COLOR_CODES: [&str; 5] = ["[0m", "[31m", "[32m", "[33m", "[36m"];
 
+/// Quotes a word so that a shell takes it for one.
+pub fn in_a_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/=:,@".contains(c);
+    match !word.is_empty() && word.chars().all(is_plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    }
+}
+
 /// Escapes text so that it stays in one line.
 pub fn line(text: &str) -> Cow<'_, str> {
     replaced(text, is_unseen, write_out)

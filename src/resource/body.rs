@@ -13,36 +13,46 @@ use tokio::time::timeout;
 const MAX_DISCARD_BYTES: usize = 1024 * 1024;
 
 pub(super) async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Refusal> {
+    read_up_to(headers, body, MAX_BODY_BYTES).await
+}
+
+pub(super) async fn read_up_to(
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+) -> Result<Bytes, Refusal> {
     let announced = headers
         .get(header::CONTENT_LENGTH)
         .and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
     if announced.is_some_and(|length| length > MAX_DISCARD_BYTES as u64) {
-        return Err(too_large());
+        return Err(too_large(limit));
     }
-    read_within(body, BODY_DEADLINE).await
+    read_within(body, limit, BODY_DEADLINE).await
 }
 
-async fn read_within(body: Body, deadline: Duration) -> Result<Bytes, Refusal> {
-    timeout(deadline, collect(body)).await.unwrap_or_else(|_| {
-        Err(refuse(
-            StatusCode::REQUEST_TIMEOUT,
-            format!("the body did not arrive within {deadline:?}: send it at once"),
-        ))
-    })
+async fn read_within(body: Body, limit: usize, deadline: Duration) -> Result<Bytes, Refusal> {
+    timeout(deadline, collect(body, limit))
+        .await
+        .unwrap_or_else(|_| {
+            Err(refuse(
+                StatusCode::REQUEST_TIMEOUT,
+                format!("the body did not arrive within {deadline:?}: send it at once"),
+            ))
+        })
 }
 
-async fn collect(body: Body) -> Result<Bytes, Refusal> {
-    let sent = bounded_io::sent(body, MAX_BODY_BYTES, MAX_DISCARD_BYTES).await;
+async fn collect(body: Body, limit: usize) -> Result<Bytes, Refusal> {
+    let sent = bounded_io::sent(body, limit, MAX_DISCARD_BYTES).await;
     sent.map_err(|unread| match unread {
-        Unread::TooLong => too_large(),
+        Unread::TooLong => too_large(limit),
         Unread::BrokenOff(error) => bad_request(format!("the body broke off: {error}")),
     })
 }
 
-fn too_large() -> Refusal {
+fn too_large(limit: usize) -> Refusal {
     refuse(
         StatusCode::PAYLOAD_TOO_LARGE,
-        format!("the body is too large: at most {MAX_BODY_BYTES} bytes are allowed"),
+        format!("the body is too large: at most {limit} bytes are allowed"),
     )
 }
 
@@ -55,7 +65,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_that_never_comes_is_given_up() {
         let body = Body::from_stream(stream::pending::<io::Result<Bytes>>());
-        let refusal = read_within(body, Duration::from_millis(1)).await;
+        let refusal = read_within(body, MAX_BODY_BYTES, Duration::from_millis(1)).await;
         assert_eq!(refusal.unwrap_err().status, StatusCode::REQUEST_TIMEOUT);
     }
 

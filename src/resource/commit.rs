@@ -8,10 +8,8 @@ use super::ResourceError;
 use super::limits::{COMMIT_DEADLINE, MAX_BATCH_COMMANDS, MAX_WRITES, QUEUE_COMMANDS};
 use super::log::{Batch, Log, LogError};
 use super::metrics::Metrics;
-#[cfg(debug_assertions)]
-use super::mutant::Mutant;
 use super::recover::Sound;
-use super::state::{Answer, State, Stored, Undecided, WriteRequest};
+use super::row_line::Row;
 use crate::clock::raw_monotonic_ns;
 use std::io;
 use std::sync::Arc;
@@ -22,10 +20,34 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
+/// A state that is changed in one order, by rows that can be replayed.
+pub(super) trait Ledger: Send + 'static {
+    type Row: Row;
+    type Write: Send;
+    type Reply: Send;
+    type Question: Send;
+    type Found: Send;
+
+    /// Decides on a write. The reply is sent once the row is on disk; without a row, nothing
+    /// has changed.
+    fn decide(&mut self, write: Self::Write, at_ns: u64) -> (Option<Self::Row>, Self::Reply);
+
+    fn look(&self, question: Self::Question) -> Self::Found;
+
+    /// Returns whether a deliberate defect answers writes before they are on disk.
+    #[cfg(debug_assertions)]
+    fn answers_before_sync(&self) -> bool {
+        false
+    }
+
+    /// Serves a deliberate defect: a client has read the whole log.
+    #[cfg(debug_assertions)]
+    fn log_was_read(&mut self) {}
+}
+
 /// The connection to the commit thread, for any number of requests.
-#[derive(Clone)]
-pub(super) struct Committer {
-    commands: mpsc::Sender<Command>,
+pub(super) struct Committer<L: Ledger> {
+    commands: mpsc::Sender<Command<L>>,
     durable: watch::Receiver<Sound>,
     /// One for each write whose body may be in memory.
     places: Arc<Semaphore>,
@@ -42,23 +64,32 @@ pub(super) enum Unanswered {
     NoPlace,
 }
 
-type WriteReply = Result<Answer, Undecided>;
+impl<L: Ledger> Clone for Committer<L> {
+    fn clone(&self) -> Committer<L> {
+        Committer {
+            commands: self.commands.clone(),
+            durable: self.durable.clone(),
+            places: self.places.clone(),
+            under_way: self.under_way.clone(),
+        }
+    }
+}
 
-enum Command {
-    Write(WriteRequest, oneshot::Sender<WriteReply>),
-    Get(String, oneshot::Sender<Option<Stored>>),
+enum Command<L: Ledger> {
+    Write(L::Write, oneshot::Sender<L::Reply>),
+    Get(L::Question, oneshot::Sender<L::Found>),
     #[cfg(debug_assertions)]
     LogWasRead,
     Stop,
 }
 
 /// An answer that waits for the sync.
-enum Pending {
-    Write(WriteReply, oneshot::Sender<WriteReply>),
-    Get(Option<Stored>, oneshot::Sender<Option<Stored>>),
+enum Pending<L: Ledger> {
+    Write(L::Reply, oneshot::Sender<L::Reply>),
+    Get(L::Found, oneshot::Sender<L::Found>),
 }
 
-impl Committer {
+impl<L: Ledger> Committer<L> {
     /// Announces a request. A stop waits until this is dropped.
     pub fn announce(&self) -> TaskTrackerToken {
         self.under_way.token()
@@ -73,18 +104,18 @@ impl Committer {
         }
     }
 
-    pub async fn write(&self, request: WriteRequest) -> Result<WriteReply, Unanswered> {
+    pub async fn write(&self, request: L::Write) -> Result<L::Reply, Unanswered> {
         self.ask(|reply| Command::Write(request, reply)).await
     }
 
-    /// Serves [`Mutant::LoseKey`]. If the thread is gone, nobody reads values either.
+    /// Serves a deliberate defect. If the thread is gone, nobody reads values either.
     #[cfg(debug_assertions)]
     pub fn log_was_read(&self) {
         let _ = self.commands.try_send(Command::LogWasRead);
     }
 
-    pub async fn get(&self, key: String) -> Result<Option<Stored>, Unanswered> {
-        self.ask(|reply| Command::Get(key, reply)).await
+    pub async fn get(&self, question: L::Question) -> Result<L::Found, Unanswered> {
+        self.ask(|reply| Command::Get(question, reply)).await
     }
 
     /// Returns when no request is announced any more.
@@ -107,7 +138,7 @@ impl Committer {
 
     async fn ask<T>(
         &self,
-        command: impl FnOnce(oneshot::Sender<T>) -> Command,
+        command: impl FnOnce(oneshot::Sender<T>) -> Command<L>,
     ) -> Result<T, Unanswered> {
         let (reply, answer) = oneshot::channel();
         let asked = async {
@@ -127,11 +158,11 @@ pub(super) struct CommitThread {
 }
 
 impl CommitThread {
-    pub fn start(
+    pub fn start<L: Ledger>(
         log: Log,
-        state: State,
+        state: L,
         metrics: Arc<Metrics>,
-    ) -> io::Result<(Committer, CommitThread)> {
+    ) -> io::Result<(Committer<L>, CommitThread)> {
         let (commands, received) = mpsc::channel(QUEUE_COMMANDS);
         let (durable_tx, durable) = watch::channel(log.durable());
         let (ended_tx, ended) = oneshot::channel();
@@ -159,10 +190,10 @@ impl CommitThread {
     }
 }
 
-fn run(
+fn run<L: Ledger>(
     log: Log,
-    state: State,
-    mut commands: mpsc::Receiver<Command>,
+    state: L,
+    mut commands: mpsc::Receiver<Command<L>>,
     durable: watch::Sender<Sound>,
     metrics: &Metrics,
 ) -> Result<(), LogError> {
@@ -176,23 +207,23 @@ fn run(
 }
 
 /// The state, its log, and the batch that is being made.
-struct GroupCommit<'a> {
+struct GroupCommit<'a, L: Ledger> {
     log: Log,
-    state: State,
+    state: L,
     durable: watch::Sender<Sound>,
     metrics: &'a Metrics,
     batch: Batch,
-    pending: Vec<Pending>,
+    pending: Vec<Pending<L>>,
     is_stopping: bool,
 }
 
-impl GroupCommit<'_> {
+impl<L: Ledger> GroupCommit<'_, L> {
     fn new(
         log: Log,
-        state: State,
+        state: L,
         durable: watch::Sender<Sound>,
         metrics: &Metrics,
-    ) -> GroupCommit<'_> {
+    ) -> GroupCommit<'_, L> {
         GroupCommit {
             log,
             state,
@@ -208,8 +239,8 @@ impl GroupCommit<'_> {
     /// they are on disk.
     fn turn(
         &mut self,
-        first: Command,
-        mut waiting: impl FnMut() -> Option<Command>,
+        first: Command<L>,
+        mut waiting: impl FnMut() -> Option<Command<L>>,
     ) -> Result<(), LogError> {
         let mut next = Some(first);
         while let Some(command) = next {
@@ -227,20 +258,19 @@ impl GroupCommit<'_> {
         Ok(())
     }
 
-    fn decide(&mut self, command: Command) {
+    fn decide(&mut self, command: Command<L>) {
         match command {
             Command::Write(request, reply) => {
-                let decided = self.state.decide(request, raw_monotonic_ns());
-                let answer = decided.map(|decision| {
-                    self.batch.push(&decision.row);
-                    self.metrics.count(decision.row.outcome);
-                    decision.answer
-                });
+                let (row, answer) = self.state.decide(request, raw_monotonic_ns());
+                if let Some(row) = row {
+                    self.batch.push(&row);
+                    self.metrics.count(row.outcome());
+                }
                 self.pending.push(Pending::Write(answer, reply));
             }
-            Command::Get(key, reply) => {
-                let stored = self.state.get(&key);
-                self.pending.push(Pending::Get(stored, reply));
+            Command::Get(question, reply) => {
+                let found = self.state.look(question);
+                self.pending.push(Pending::Get(found, reply));
             }
             #[cfg(debug_assertions)]
             Command::LogWasRead => self.state.log_was_read(),
@@ -252,7 +282,7 @@ impl GroupCommit<'_> {
         let started = Instant::now();
         self.log.write(&self.batch)?;
         #[cfg(debug_assertions)]
-        if self.state.mutant() == Some(Mutant::AnswerBeforeSync) {
+        if self.state.answers_before_sync() {
             self.answer();
         }
         self.log.sync(&self.batch)?;
@@ -267,12 +297,12 @@ impl GroupCommit<'_> {
     }
 }
 
-impl Pending {
+impl<L: Ledger> Pending<L> {
     fn answer(self) {
         // The client may have gone away; its request is done anyway.
         match self {
             Pending::Write(answer, reply) => drop(reply.send(answer)),
-            Pending::Get(stored, reply) => drop(reply.send(stored)),
+            Pending::Get(found, reply) => drop(reply.send(found)),
         }
     }
 }
@@ -281,97 +311,4 @@ impl Pending {
 mod campaign;
 
 #[cfg(test)]
-mod tests {
-    use super::super::storage::Folder;
-    use super::*;
-    use crate::model::{Fence, FencingToken, LogRow};
-    use bytes::Bytes;
-    use std::fs::File;
-    use std::os::fd::OwnedFd;
-    use std::path::Path;
-    use tokio::sync::oneshot::error::TryRecvError;
-
-    fn write(token: u64) -> (Command, oneshot::Receiver<WriteReply>) {
-        let (reply, answer) = oneshot::channel();
-        let request = WriteRequest {
-            key: "k".into(),
-            token: Some(FencingToken(token)),
-            token_seq: 0,
-            owner: None,
-            based_on: None,
-            body: Bytes::from_static(b"v"),
-        };
-        (Command::Write(request, reply), answer)
-    }
-
-    fn run_all(log: Log, queued: Vec<Command>, metrics: &Metrics) -> Result<Sound, LogError> {
-        let (commands, received) = mpsc::channel(QUEUE_COMMANDS);
-        for command in queued {
-            assert!(commands.try_send(command).is_ok());
-        }
-        drop(commands);
-        let (durable, seen) = watch::channel(log.durable());
-        run(log, State::new(Fence::On), received, durable, metrics)?;
-        Ok(*seen.borrow())
-    }
-
-    #[test]
-    fn whoever_waits_shares_one_sync() {
-        let dir = tempfile::tempdir().unwrap();
-        let metrics = Metrics::new(Fence::On);
-        let (queued, answers): (Vec<_>, Vec<_>) = (1..=200).map(write).unzip();
-        let log = Log::open(dir.path(), |_| ()).unwrap();
-        assert_eq!(run_all(log, queued, &metrics).unwrap().rows, 200);
-        for (mut answer, token) in answers.into_iter().zip(1..) {
-            let accepted = Answer::Accepted {
-                position: token,
-                max_fence: Some(FencingToken(token)),
-            };
-            assert_eq!(answer.try_recv().unwrap(), Ok(accepted));
-        }
-        let text = metrics.encode().unwrap();
-        assert!(text.contains("resource_commit_batches_total 1\n"), "{text}");
-        let mut rows: Vec<LogRow> = Vec::new();
-        Log::open(dir.path(), |row| rows.push(row)).unwrap();
-        assert!(rows.is_sorted_by(|a, b| a.seq + 1 == b.seq && a.at_ns <= b.at_ns));
-    }
-
-    #[test]
-    fn a_batch_of_reads_is_not_synced() {
-        let dir = tempfile::tempdir().unwrap();
-        let metrics = Metrics::new(Fence::On);
-        let (reply, mut answer) = oneshot::channel();
-        let log = Log::open(dir.path(), |_| ()).unwrap();
-        run_all(log, vec![Command::Get("k".into(), reply)], &metrics).unwrap();
-        assert_eq!(answer.try_recv().unwrap(), None);
-        let text = metrics.encode().unwrap();
-        assert!(text.contains("resource_commit_batches_total 0\n"), "{text}");
-    }
-
-    #[test]
-    fn what_is_asked_before_a_stop_is_answered_and_after_it_is_not() {
-        let dir = tempfile::tempdir().unwrap();
-        let metrics = Metrics::new(Fence::On);
-        let (first, mut answered) = write(1);
-        let (second, mut unanswered) = write(2);
-        let log = Log::open(dir.path(), |_| ()).unwrap();
-        run_all(log, vec![first, Command::Stop, second], &metrics).unwrap();
-        assert!(answered.try_recv().is_ok());
-        assert_eq!(unanswered.try_recv(), Err(TryRecvError::Closed));
-    }
-
-    #[test]
-    fn after_a_failed_sync_neither_writes_nor_reads_are_answered() {
-        // A pipe accepts the bytes and then fails to sync them.
-        let (_reader, pipe) = io::pipe().unwrap();
-        let pipe = File::from(OwnedFd::from(pipe));
-        let log = Log::over(Folder::over(pipe, Path::new("pipe")));
-        let (first, mut write_answer) = write(1);
-        let (reply, mut read_answer) = oneshot::channel();
-        let queued = vec![first, Command::Get("k".into(), reply)];
-        let error = run_all(log, queued, &Metrics::new(Fence::On)).unwrap_err();
-        assert!(error.to_string().starts_with("cannot sync "), "{error}");
-        assert_eq!(write_answer.try_recv(), Err(TryRecvError::Closed));
-        assert_eq!(read_answer.try_recv(), Err(TryRecvError::Closed));
-    }
-}
+mod tests;

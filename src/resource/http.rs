@@ -1,13 +1,13 @@
 //! The HTTP interface of the resource: its routes, and the answers of each.
 
 use super::body;
-use super::commit::{Committer, Unanswered};
+use super::commit::{Committer, Ledger, Unanswered};
 use super::headers::{TOKEN, WriteHeaders};
 use super::limits::{MAX_HELD_BYTES, key_problem};
 use super::log_stream;
 use super::metrics::{self, Metrics};
 use super::reply::{Refusal, bad_request, json, refuse};
-use super::state::{Answer, Stored, Undecided, WriteRequest};
+use super::state::{self, Answer, Stored, Undecided, WriteRequest};
 use crate::model::{FencingToken, RowValue};
 use axum::Router;
 use axum::body::Body;
@@ -23,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub(super) struct App {
-    pub committer: Committer,
+    pub committer: Committer<state::State>,
     pub metrics: Arc<Metrics>,
     pub log_path: PathBuf,
 }
@@ -155,7 +155,7 @@ async fn read(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct LogQuery {
+pub(super) struct LogQuery {
     #[serde(default)]
     follow: bool,
 }
@@ -164,25 +164,33 @@ async fn log(
     State(app): AppState,
     query: Result<Query<LogQuery>, QueryRejection>,
 ) -> Result<Response, Refusal> {
+    log_of(&app.committer, &app.log_path, query).await
+}
+
+pub(super) async fn log_of<L: Ledger>(
+    committer: &Committer<L>,
+    log_path: &std::path::Path,
+    query: Result<Query<LogQuery>, QueryRejection>,
+) -> Result<Response, Refusal> {
     let Query(query) = query.map_err(|_| {
         bad_request("the only option of /log is follow=true or follow=false".to_string())
     })?;
     let unreadable = |error: io::Error| {
-        let message = format!("cannot read {}: {error}", app.log_path.display());
+        let message = format!("cannot read {}: {error}", log_path.display());
         refuse(StatusCode::INTERNAL_SERVER_ERROR, message)
     };
-    let durable = app.committer.durable();
+    let durable = committer.durable();
     let jsonl = (header::CONTENT_TYPE, "application/jsonl".to_string());
     if query.follow {
-        let body = log_stream::follow(&app.log_path, durable)
+        let body = log_stream::follow(log_path, durable)
             .await
             .map_err(unreadable)?;
         return Ok(([jsonl], body).into_response());
     }
     #[cfg(debug_assertions)]
-    app.committer.log_was_read();
+    committer.log_was_read();
     let bytes = durable.borrow().bytes;
-    let body = log_stream::snapshot(&app.log_path, bytes)
+    let body = log_stream::snapshot(log_path, bytes)
         .await
         .map_err(unreadable)?;
     // With the length announced, a log that broke off cannot be mistaken for a whole one.

@@ -13,8 +13,9 @@ pub const MAX_BODY_BYTES: usize = 64 * 1024;
 pub const MAX_HELD_BYTES: usize = 256 * 1024 * 1024;
 
 /// The longest possible line of a row: JSON needs six bytes for a control character and at most
-/// four for a byte that is not text; the rest is the key, the owner and numbers.
-pub(super) const MAX_ROW_BYTES: usize = 6 * MAX_BODY_BYTES + 4 * 1024;
+/// four for a byte that is not text; the rest is the key, the owner and numbers, and in the S3 role
+/// metadata of up to 2 KiB and a condition of up to 1 KiB.
+pub(super) const MAX_ROW_BYTES: usize = 6 * MAX_BODY_BYTES + 64 * 1024;
 
 /// The longest answer that a client accepts, other than a log.
 pub(super) const MAX_ANSWER_BYTES: usize = 1024 * 1024;

@@ -7,9 +7,8 @@
 use super::limits::{MAX_BATCH_BYTES, MAX_ROW_BYTES};
 use super::mark::Acknowledged;
 use super::recover::{self, Recovered, Sound};
-use super::row_line;
+use super::row_line::{self, Row};
 use super::storage::{Folder, MARK_FILE_NAME, Storage};
-use crate::model::LogRow;
 use sha2::{Digest, Sha256};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -100,7 +99,7 @@ pub(super) struct Log {
 
 impl Log {
     /// Opens or creates the log in a folder and passes every row in it to `each`.
-    pub fn open(dir: &Path, each: impl FnMut(LogRow)) -> Result<Log, LogError> {
+    pub fn open<R: Row>(dir: &Path, each: impl FnMut(R)) -> Result<Log, LogError> {
         let (log, torn_bytes) = Log::open_on(Box::new(Folder::open(dir)?), each)?;
         if torn_bytes > 0 {
             eprintln!(
@@ -115,9 +114,9 @@ impl Log {
     /// Reads a log back; returns also the length of the torn end that it cut off. From here on
     /// clients can see the rows, so all of them are on disk by a sync that succeeded: the one
     /// before the mark was written, or else that of a new file.
-    pub fn open_on(
+    pub fn open_on<R: Row>(
         mut storage: Box<dyn Storage>,
-        each: impl FnMut(LogRow),
+        each: impl FnMut(R),
     ) -> Result<(Log, u64), LogError> {
         let acknowledged = Acknowledged::read(&*storage)?;
         let recovered = recover::read_back(&*storage, acknowledged.as_ref(), each)?;
@@ -207,11 +206,14 @@ pub(super) struct Batch {
 }
 
 impl Batch {
-    pub fn push(&mut self, row: &LogRow) {
+    pub fn push(&mut self, row: &impl Row) {
         if self.rows > 0 {
             self.bytes.push(b' ');
         }
+        let before = self.bytes.len();
         row_line::push(row, &mut self.bytes);
+        // A longer one could never be read back.
+        debug_assert!(self.bytes.len() - before <= MAX_ROW_BYTES);
         self.rows += 1;
     }
 
@@ -250,7 +252,7 @@ pub(super) fn failed<'a>(
 mod tests {
     use super::super::storage::FILE_NAME;
     use super::*;
-    use crate::model::{RowOutcome, RowValue};
+    use crate::model::{LogRow, RowOutcome, RowValue};
     use std::fs::File;
     use std::os::unix::fs::PermissionsExt;
 
@@ -294,7 +296,7 @@ mod tests {
     fn directories_that_do_not_exist_are_created_for_this_user_alone() {
         let dir = tempfile::tempdir().unwrap();
         let deep = dir.path().join("a/b/c");
-        Log::open(&deep, |_| ()).unwrap();
+        Log::open(&deep, |_: LogRow| ()).unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         assert_eq!(mode(&deep), 0o700);
         for name in [FILE_NAME, MARK_FILE_NAME] {
@@ -311,11 +313,17 @@ mod tests {
             let data = dir.path().join(format!("data-of-{name}"));
             std::fs::create_dir(&data).unwrap();
             std::os::unix::fs::symlink(&elsewhere, data.join(name)).unwrap();
-            let error = Log::open(&data, |_| ()).err().expect("refused").to_string();
+            let error = Log::open(&data, |_: LogRow| ())
+                .err()
+                .expect("refused")
+                .to_string();
             assert!(error.contains("links are not followed"), "{error}");
             std::fs::remove_file(data.join(name)).unwrap();
             nix::unistd::mkfifo(&data.join(name), nix::sys::stat::Mode::S_IRWXU).unwrap();
-            let error = Log::open(&data, |_| ()).err().expect("refused").to_string();
+            let error = Log::open(&data, |_: LogRow| ())
+                .err()
+                .expect("refused")
+                .to_string();
             assert!(error.contains("not a regular file"), "{error}");
         }
         assert_eq!(std::fs::read(&elsewhere).unwrap(), b"precious\n");
@@ -324,11 +332,11 @@ mod tests {
     #[test]
     fn two_processes_cannot_share_a_log() {
         let dir = tempfile::tempdir().unwrap();
-        let first = Log::open(dir.path(), |_| ()).unwrap();
-        let second = Log::open(dir.path(), |_| ());
+        let first = Log::open(dir.path(), |_: LogRow| ()).unwrap();
+        let second = Log::open(dir.path(), |_: LogRow| ());
         assert!(matches!(second, Err(LogError::InUse { .. })));
         drop(first);
-        Log::open(dir.path(), |_| ()).unwrap();
+        Log::open(dir.path(), |_: LogRow| ()).unwrap();
     }
 
     #[test]

@@ -25,12 +25,16 @@ mod mutant;
 mod recover;
 mod reply;
 mod row_line;
+pub mod s3;
 mod state;
 mod storage;
 #[cfg(test)]
 mod tests;
 
-pub use client::{ClientError, ResourceClient, Stored, WriteAnswer};
+pub use client::{
+    ClientError, PlayedClient, PlayedResource, ResourceClient, Stored, WriteAnswer, chain, halves,
+    open_bucket,
+};
 pub use limits::{MAX_BODY_BYTES, MAX_KEY_BYTES, MAX_OWNER_BYTES};
 pub use log::LogError;
 #[cfg(debug_assertions)]
@@ -38,8 +42,9 @@ pub use mutant::Mutant;
 pub use state::WriteRequest;
 
 use crate::model::Fence;
+use axum::Router;
 use bounded_io::serve;
-use commit::CommitThread;
+use commit::{CommitThread, Committer, Ledger};
 use log::Log;
 use metrics::Metrics;
 use state::State;
@@ -123,36 +128,47 @@ impl Opened {
         let Opened { log, state } = self;
         let metrics = Arc::new(Metrics::new(state.fence()));
         let log_path = log.path().to_owned();
-        let (committer, mut thread) =
+        let (committer, thread) =
             CommitThread::start(log, state, metrics.clone()).map_err(ResourceError::Thread)?;
-        let stopping = CancellationToken::new();
         let router = http::router(http::App {
             committer: committer.clone(),
             metrics,
             log_path,
         });
-        let mut server = tokio::spawn(serve::serve(listener, router, stopping.clone()));
-        // This ends the server, however this returns.
-        let _stop = stopping.clone().drop_guard();
-
-        tokio::select! {
-            _ = &mut server => return Ok(()),
-            failure = thread.finished() => return failure,
-            () = shutdown => {}
-        }
-        stopping.cancel();
-        // Clients that have not finished by then are cut off. Each of their writes is either
-        // acknowledged and durable, or its outcome is unknown to them.
-        let _ = timeout(STOP_DEADLINE, committer.settled()).await;
-        let stopped = async {
-            committer.stop().await;
-            thread.finished().await
-        };
-        timeout(STOP_DEADLINE, stopped)
-            .await
-            .map_err(|_| ResourceError::Stuck)??;
-        // Now the log has its end, and those who follow it get the rest of it.
-        let _ = timeout(STOP_DEADLINE, server).await;
-        Ok(())
+        serve_until(listener, router, committer, thread, shutdown).await
     }
+}
+
+/// Serves until `shutdown` is ready or the commit thread ends.
+async fn serve_until<L: Ledger>(
+    listener: TcpListener,
+    router: Router,
+    committer: Committer<L>,
+    mut thread: CommitThread,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), ResourceError> {
+    let stopping = CancellationToken::new();
+    let mut server = tokio::spawn(serve::serve(listener, router, stopping.clone()));
+    // This ends the server, however this returns.
+    let _stop = stopping.clone().drop_guard();
+
+    tokio::select! {
+        _ = &mut server => return Ok(()),
+        failure = thread.finished() => return failure,
+        () = shutdown => {}
+    }
+    stopping.cancel();
+    // Clients that have not finished by then are cut off. Each of their writes is either
+    // acknowledged and durable, or its outcome is unknown to them.
+    let _ = timeout(STOP_DEADLINE, committer.settled()).await;
+    let stopped = async {
+        committer.stop().await;
+        thread.finished().await
+    };
+    timeout(STOP_DEADLINE, stopped)
+        .await
+        .map_err(|_| ResourceError::Stuck)??;
+    // Now the log has its end, and those who follow it get the rest of it.
+    let _ = timeout(STOP_DEADLINE, server).await;
+    Ok(())
 }

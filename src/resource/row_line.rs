@@ -3,14 +3,41 @@
 //! The sum tells changed bytes from bytes that were never written, which are zeros or missing.
 
 use crate::model::{BodyHash, LogRow, RowOutcome};
-use serde::de::IgnoredAny;
+use serde::Serialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use std::io::Write;
+
+/// A row of a log: of the resource, or of the S3 role.
+pub(super) trait Row: Serialize + DeserializeOwned {
+    /// The position: 1, 2, 3 … without a gap.
+    fn seq(&self) -> u64;
+
+    fn outcome(&self) -> RowOutcome;
+
+    /// Returns what is wrong with a row that could be read.
+    fn problem(&self) -> Option<&'static str>;
+}
+
+impl Row for LogRow {
+    fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    fn outcome(&self) -> RowOutcome {
+        self.outcome
+    }
+
+    fn problem(&self) -> Option<&'static str> {
+        let is_damaged = self.outcome == RowOutcome::Accepted && self.value.is_none();
+        is_damaged.then_some("an accepted row has no value")
+    }
+}
 
 const SUM: &[u8] = b",\"sum\":\"";
 const SUM_DIGITS: usize = 16;
 const END: &[u8] = b"\"}\n";
 
-pub(super) fn push(row: &LogRow, lines: &mut Vec<u8>) {
+pub(super) fn push(row: &impl Row, lines: &mut Vec<u8>) {
     let start = lines.len();
     serde_json::to_writer(&mut *lines, row).expect("plain data into memory cannot fail");
     // The sum takes the place of the brace that ends the row.
@@ -21,20 +48,24 @@ pub(super) fn push(row: &LogRow, lines: &mut Vec<u8>) {
 
 /// Reads a line that may be indented. Rows of earlier programs have no sum, and only those may
 /// be without.
-pub(super) fn parse(line: &[u8], expected_seq: u64, needs_sum: bool) -> Result<Parsed, String> {
+pub(super) fn parse<R: Row>(
+    line: &[u8],
+    expected_seq: u64,
+    needs_sum: bool,
+) -> Result<Parsed<R>, String> {
     if line.last() != Some(&b'\n') {
         return Err("the row is not complete".into());
     }
-    let row: LogRow =
+    let row: R =
         serde_json::from_slice(line).map_err(|error| format!("this is not a row: {error}"))?;
-    if row.seq != expected_seq {
+    if row.seq() != expected_seq {
         return Err(format!(
             "row {expected_seq} should be here, not {}",
-            row.seq
+            row.seq()
         ));
     }
-    if row.outcome == RowOutcome::Accepted && row.value.is_none() {
-        return Err("an accepted row has no value".into());
+    if let Some(problem) = row.problem() {
+        return Err(problem.into());
     }
     let sum = sum(line.strip_prefix(b" ").unwrap_or(line));
     match sum {
@@ -48,8 +79,8 @@ pub(super) fn parse(line: &[u8], expected_seq: u64, needs_sum: bool) -> Result<P
     Ok(Parsed { row, has_sum })
 }
 
-pub(super) struct Parsed {
-    pub row: LogRow,
+pub(super) struct Parsed<R> {
+    pub row: R,
     pub has_sum: bool,
 }
 
@@ -97,11 +128,11 @@ mod tests {
     fn a_changed_bit_is_noticed_wherever_it_is() {
         let mut line = b" ".to_vec();
         push(&row(), &mut line);
-        assert_eq!(parse(&line, 1, true).unwrap().row, row());
+        assert_eq!(parse::<LogRow>(&line, 1, true).unwrap().row, row());
         for bit in 0..8 * line.len() {
             let mut changed = line.clone();
             changed[bit / 8] ^= 1 << (bit % 8);
-            if let Ok(parsed) = parse(&changed, 1, true) {
+            if let Ok(parsed) = parse::<LogRow>(&changed, 1, true) {
                 assert_eq!(parsed.row, row(), "bit {bit}");
             }
             assert!(!is_beginning(&changed), "bit {bit} looks torn");
@@ -120,8 +151,8 @@ mod tests {
     #[test]
     fn a_row_of_an_earlier_program_has_no_sum() {
         let line = serde_json::to_string(&row()).unwrap() + "\n";
-        assert!(!parse(line.as_bytes(), 1, false).unwrap().has_sum);
-        assert!(parse(line.as_bytes(), 1, true).is_err());
+        assert!(!parse::<LogRow>(line.as_bytes(), 1, false).unwrap().has_sum);
+        assert!(parse::<LogRow>(line.as_bytes(), 1, true).is_err());
     }
 
     #[test]
@@ -132,6 +163,6 @@ mod tests {
         };
         let mut line = Vec::new();
         push(&without, &mut line);
-        assert!(parse(&line, 1, false).is_err());
+        assert!(parse::<LogRow>(&line, 1, false).is_err());
     }
 }

@@ -5,6 +5,7 @@
 use super::clock_desk::{ClockDesk, clock_desk};
 use super::collect::{collect, save_logs};
 use super::evidence::Evidence;
+use super::guests::Guests;
 use super::judge::judge_case;
 use super::observer::Observer;
 use super::phase_times::PhaseTimes;
@@ -27,7 +28,7 @@ pub struct CaseRun<'a> {
     pub task: Box<dyn Task>,
     pub times: PhaseTimes,
     title: String,
-    run: Name,
+    pub run: Name,
     pub stop: CancellationToken,
 }
 
@@ -40,17 +41,28 @@ impl<'a> CaseRun<'a> {
         stop: CancellationToken,
     ) -> RunResult<CaseRun<'a>> {
         let title = format!("{} {}", scenario.name, case.name);
-        Ok(CaseRun {
+        let evidence = Evidence::create(folder.case(&case.name))?;
+        Ok(CaseRun::with(lab, case, title, evidence, stop))
+    }
+
+    pub fn with(
+        lab: &'a Lab<'a>,
+        case: &'a Case,
+        title: String,
+        evidence: Evidence,
+        stop: CancellationToken,
+    ) -> CaseRun<'a> {
+        CaseRun {
             lab,
             case,
             task: lab.progress.begin(&title),
-            evidence: Arc::new(Evidence::create(folder.case(&case.name))?),
+            evidence: Arc::new(evidence),
             nodes: CaseNodes::new(lab, case),
             times: PhaseTimes::default(),
             title,
             run: Name::of_id(Uuid::new_v4()),
             stop,
-        })
+        }
     }
 
     /// Runs the case. Healing and removal happen on every way out, and their errors are reported
@@ -60,9 +72,15 @@ impl<'a> CaseRun<'a> {
             let notes = self.never_played(&reason);
             return judge(self.case, &self.evidence, &notes, self.task.as_ref());
         }
+        if self.lab.simulates(self.case) {
+            let mut notes = self.simulate()?;
+            notes.measurements = self.times.finish();
+            return judge(self.case, &self.evidence, &notes, self.task.as_ref());
+        }
         let cluster = self.create().await?;
         let (desk, questions) = clock_desk();
-        let (played, nemesis) = match self.links(&cluster).await {
+        let mut guests = Guests::default();
+        let (played, nemesis) = match self.ways(&cluster, &mut guests).await {
             Ok(links) => {
                 let nemesis = self.nemesis(&cluster, links, desk);
                 let played = self.play(&nemesis, questions).await;
@@ -76,7 +94,9 @@ impl<'a> CaseRun<'a> {
             }
         };
         let removed = self.remove(&cluster, nemesis.as_deref(), &played).await;
-        let mut notes = both(played, removed)?;
+        // Nobody writes any more.
+        let left = guests.leave(self.case.setup.attach.as_ref()).await;
+        let mut notes = with_gaps(both(played, removed), left)?;
         notes.measurements = self.times.finish();
         judge(self.case, &self.evidence, &notes, self.task.as_ref())
     }
@@ -116,6 +136,20 @@ impl<'a> CaseRun<'a> {
         Ok(self.times.time("create", create).await?)
     }
 
+    /// Makes the ways between the nodes, and to the servers that are there already.
+    async fn ways(
+        &mut self,
+        cluster: &Arc<dyn Cluster>,
+        guests: &mut Guests,
+    ) -> RunResult<Option<Links>> {
+        let looking = "looking at the attached servers";
+        let move_in = self.move_in(cluster.as_ref(), guests);
+        self.phase("attach", looking, move_in).await?;
+        let links = self.links(cluster).await?;
+        self.nodes.visit(guests, &self.case.setup)?;
+        Ok(links)
+    }
+
     /// Starts the proxies. In a load no node is led through a proxy: that would be measured too.
     async fn links(&mut self, cluster: &Arc<dyn Cluster>) -> RunResult<Option<Links>> {
         if self.case.setup.load.is_some() {
@@ -131,14 +165,19 @@ impl<'a> CaseRun<'a> {
     }
 
     #[cfg_attr(not(debug_assertions), expect(unused_mut))]
-    fn nemesis(
+    pub fn nemesis(
         &self,
         cluster: &Arc<dyn Cluster>,
         links: Option<Links>,
         desk: ClockDesk,
     ) -> Arc<Nemesis> {
         let field = Arc::new(self.nodes.field(cluster, links, desk));
-        let journal = Journal::new(self.lab.journals, &self.run);
+        let journal = match self.lab.runtime.simulates() {
+            // Nothing of a simulation outlives this process.
+            true => Journal::of_nothing(),
+            false => Journal::new(self.lab.journals, &self.run),
+        };
+        let journal = journal.with_attached(self.nodes.found.clone());
         let recorder = Arc::clone(&self.evidence);
         let record = Box::new(move |row| recorder.fault(&row));
         let mut nemesis = Nemesis::new(field, journal, record);
@@ -274,6 +313,17 @@ async fn with_last_lines(error: RunError, cluster: &Arc<dyn Cluster>) -> RunErro
     RunError::ServiceEnded { what, node, log }
 }
 
+/// Adds what the attached servers lack for the record, or why they are not as they were.
+fn with_gaps(notes: RunResult<CaseNotes>, left: RunResult<Vec<String>>) -> RunResult<CaseNotes> {
+    let (gaps, left) = match left {
+        Ok(gaps) => (gaps, Ok(())),
+        Err(error) => (Vec::new(), Err(error)),
+    };
+    let mut notes = both(notes, left)?;
+    notes.gaps.extend(gaps.into_iter().map(Gap::from));
+    Ok(notes)
+}
+
 fn both<T>(first: RunResult<T>, then: RunResult) -> RunResult<T> {
     match (first, then) {
         (Ok(value), Ok(())) => Ok(value),
@@ -282,5 +332,24 @@ fn both<T>(first: RunResult<T>, then: RunResult) -> RunResult<T> {
             first: Box::new(first),
             then: Box::new(then),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_case_that_failed_says_too_what_is_left_at_attached_servers() {
+        let problem = |text: &str| RunError::NotHealed(vec![text.to_owned()]);
+        let left = with_gaps(Err(problem("no resource")), Err(problem("keys are left")));
+        let text = left.unwrap_err().to_string();
+        for words in ["no resource", "keys are left"] {
+            assert!(text.contains(words), "{text}");
+        }
+        let gap = vec!["another server".to_owned()];
+        let notes = with_gaps(Ok(CaseNotes::default()), Ok(gap)).unwrap();
+        assert_eq!(notes.gaps.len(), 1);
+        assert!(with_gaps(Ok(CaseNotes::default()), Err(problem("left"))).is_err());
     }
 }

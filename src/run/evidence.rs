@@ -1,8 +1,9 @@
 //! The record of a case on disk, written row by row as it happens, so that a killed run keeps its
-//! evidence.
+//! evidence; or in memory, for a case that is played one time of many.
 
+use super::recorded::Rows;
 use super::*;
-use crate::model::{FaultRow, LoadRecord, LockEvent, LogRow};
+use crate::model::{FaultRow, LoadRecord, LockEvent, Log, LogRow};
 use parking_lot::Mutex;
 use serde::Serialize;
 use std::fs::File;
@@ -22,13 +23,21 @@ pub const NOT_COLLECTED: &str = "the run ended before this case was collected";
 
 pub struct Evidence {
     folder: PathBuf,
-    history: Mutex<File>,
-    accepted: Mutex<File>,
-    faults: Mutex<File>,
-    locks: Mutex<File>,
+    sink: Sink,
     /// The workers of a load, and its record so far.
     load: Mutex<Option<(Vec<String>, LoadRecord)>>,
     broken: Broken,
+}
+
+/// Where the rows go.
+enum Sink {
+    Files {
+        history: Mutex<File>,
+        accepted: Mutex<File>,
+        faults: Mutex<File>,
+        locks: Mutex<File>,
+    },
+    Memory(Box<Mutex<Rows>>),
 }
 
 /// The first write that failed. A full disk must end the case, and the writers are in places that
@@ -69,36 +78,72 @@ impl Evidence {
             let file = files::create(&path, files::FOR_ALL).map_err(write_failed(&path))?;
             Ok::<_, FolderError>(Mutex::new(file))
         };
-        Ok(Evidence {
+        let sink = Sink::Files {
             history: open(HISTORY)?,
             accepted: open(ACCEPTED)?,
             faults: open(FAULTS)?,
             locks: open(LOCKS)?,
+        };
+        Ok(Evidence::new(folder, sink))
+    }
+
+    /// Keeps the rows in memory, and nothing else.
+    pub fn in_memory() -> Evidence {
+        Evidence::new(PathBuf::new(), Sink::Memory(Box::default()))
+    }
+
+    fn new(folder: PathBuf, sink: Sink) -> Evidence {
+        Evidence {
+            folder,
+            sink,
             load: Mutex::default(),
             broken: Broken::default(),
-            folder,
-        })
+        }
     }
 
     pub fn event(&self, event: &Event) {
-        self.append(&self.history, HISTORY, event);
+        match &self.sink {
+            Sink::Files { history, .. } => self.append(history, HISTORY, event),
+            Sink::Memory(rows) => rows.lock().history.push(event.clone()),
+        }
     }
 
     pub fn log_row(&self, row: &LogRow) {
-        self.append(&self.accepted, ACCEPTED, row);
+        match &self.sink {
+            Sink::Files { accepted, .. } => self.append(accepted, ACCEPTED, row),
+            Sink::Memory(rows) => rows.lock().log.push(row.clone()),
+        }
     }
 
     pub fn fault(&self, row: &FaultRow) {
-        self.append(&self.faults, FAULTS, row);
+        match &self.sink {
+            Sink::Files { faults, .. } => self.append(faults, FAULTS, row),
+            Sink::Memory(rows) => rows.lock().faults.push(row.clone()),
+        }
     }
 
     pub fn lock(&self, event: &LockEvent) {
-        self.append(&self.locks, LOCKS, event);
+        match &self.sink {
+            Sink::Files { locks, .. } => self.append(locks, LOCKS, event),
+            Sink::Memory(rows) => rows.lock().locks.push(event.clone()),
+        }
+    }
+
+    /// Takes the rows out of memory; they are on disk otherwise.
+    pub fn take_rows(&self) -> Option<Rows> {
+        match &self.sink {
+            Sink::Files { .. } => None,
+            Sink::Memory(rows) => Some(std::mem::take(&mut *rows.lock())),
+        }
     }
 
     /// Writes the resource's log as it is at the end, in place of the rows that were followed so
     /// far.
     pub fn complete_log(&self, rows: &[LogRow]) -> Result<(), FolderError> {
+        if let Sink::Memory(memory) = &self.sink {
+            memory.lock().log = Log::from_rows(rows.iter().cloned());
+            return Ok(());
+        }
         let mut text = Vec::new();
         for row in rows {
             serde_json::to_writer(&mut text, row).map_err(|error| FolderError::Write {

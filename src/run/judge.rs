@@ -3,7 +3,8 @@
 use super::folder::read_failed;
 use super::recorded::read_case;
 use super::*;
-use crate::model::{CaseVerdict, Outcome};
+use crate::load::heard;
+use crate::model::{CaseVerdict, LoadRecord, Outcome};
 use crate::report::document::ResultDocument;
 use fencepost_judge::checker;
 use std::collections::BTreeSet;
@@ -80,6 +81,13 @@ pub fn judge_case(case: &Case, folder: &Path) -> Result<CaseResult, FolderError>
         (format!("{}_ms", measure.name()), ms)
     });
     notes.measurements.extend(measured);
+    if case.setup.measures_workers() {
+        let steps: Vec<_> = heard(&record.history).into_iter().collect();
+        notes.load = Some(LoadRecord {
+            steps,
+            ..LoadRecord::default()
+        });
+    }
     let started_ns = record.history.iter().map(|event| event.at_ns).min();
     Ok(CaseResult {
         name: case.name.clone(),

@@ -10,12 +10,14 @@ mod drive;
 mod evidence;
 mod folder;
 mod follow;
+mod guests;
 mod judge;
 mod load;
 mod many;
 mod mutant;
 mod nodes;
 mod observer;
+mod once;
 mod open_run;
 mod options;
 mod page;
@@ -27,6 +29,7 @@ mod recorded;
 pub mod said_lines;
 mod seen;
 mod settle;
+mod simulated;
 mod slots;
 mod through_faults;
 mod time_stamp;
@@ -38,9 +41,12 @@ pub use folder::{
 };
 pub use judge::judge_run;
 pub use load::{LocalRequest, ServerAddresses, run_local};
-pub use many::run_all;
+pub use many::{Report, run_all};
 #[cfg(debug_assertions)]
 pub use mutant::mutants;
+pub use once::{Once, play_once, prepare_for, simulate_once};
+#[cfg(debug_assertions)]
+pub use options::mutant;
 pub use options::{Lab, RunOptions, RuntimeChoice};
 pub use page::{not_judged, write_page};
 
@@ -80,6 +86,12 @@ pub enum RunError {
     NoResource { reason: String },
     #[error(transparent)]
     Load(#[from] LoadError),
+    /// An attached server cannot be used.
+    #[error("{reason}")]
+    Attached { reason: String },
+    /// A person has to decide something first.
+    #[error("{0}")]
+    NotAllowed(String),
     #[error("{}", .0.join("\n"))]
     NotHealed(Vec<String>),
     #[error("{0}")]

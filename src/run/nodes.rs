@@ -1,13 +1,14 @@
 //! From topology and scenario to the nodes of one case.
 
 use super::collect::ResourceAt;
+use super::guests::Guests;
 use super::mutant::mutant_setting;
-use super::observer::ObserverTarget;
+use super::observer::{GuestWatch, ObserverTarget};
 use super::*;
-use crate::cluster::NodeSpec;
-use crate::cluster::topology::RESOURCE;
+use crate::cluster::topology::{ENDPOINTS, RESOURCE};
+use crate::cluster::{FoundServer, Need, NodeSpec};
 use crate::faults::{Field, Links, Reach, Server, WorkerClocks};
-use crate::model::{Fence, Gate, ResourceKind};
+use crate::model::{Fault, Fence, Gate, ResourceKind};
 use crate::scenario::{CALM, Setup, Worker, once_each};
 use crate::services::{KeyTemplate, LockServers, Readback};
 
@@ -26,6 +27,12 @@ pub struct CaseNodes {
     /// The keys of the locks at each kind of server, as in [`ObserverTarget`].
     lock_keys: Vec<(LockServers, Option<KeyTemplate>)>,
     reach: Reach,
+    /// The servers that are there already, as nodes that can be started again.
+    attached: Vec<NodeSpec>,
+    /// The same, where they were found.
+    pub found: BTreeMap<Name, FoundServer>,
+    /// How each of them is watched; None for one that cannot be.
+    guests: BTreeMap<Name, Option<GuestWatch>>,
 }
 
 impl CaseNodes {
@@ -38,7 +45,11 @@ impl CaseNodes {
             if *name == topology.resource.node {
                 let kind = topology.resource_kind;
                 node.environment.extend(kind.settings(case.fence));
-                node.environment.extend(mutant_setting(lab, "resource-"));
+                let defects = match kind {
+                    ResourceKind::S3 => "s3-",
+                    ResourceKind::Http | ResourceKind::Postgres => "resource-",
+                };
+                node.environment.extend(mutant_setting(lab, defects));
             }
             node
         });
@@ -52,9 +63,11 @@ impl CaseNodes {
             }
             if let Some(image) = &image {
                 node.image = image.name.clone();
-                // The image has a program of its own.
-                node.command = Vec::new();
+                // Without a command, that of the image.
+                node.command.clone_from(&setup.worker.command);
+                node.is_whole_command = true;
             }
+            node.environment.extend(setup.worker.env.clone());
             node
         });
         let of_workers = setup.workers.iter().map(|worker| worker.lock.backend);
@@ -87,7 +100,58 @@ impl CaseNodes {
             servers_behind: servers_behind.collect(),
             lock_servers,
             lock_keys,
+            attached: topology
+                .attached()
+                .map(|(name, it)| it.node(name))
+                .collect(),
+            found: BTreeMap::new(),
+            guests: BTreeMap::new(),
         }
+    }
+
+    /// Gives every key the prefix of the case, and leads own workers to attached servers as the
+    /// users that they are there.
+    pub fn visit(&mut self, guests: &Guests, setup: &Setup) -> RunResult {
+        let Some(first) = guests.stays.first() else {
+            return Ok(());
+        };
+        let prefix = &first.visit.prefix;
+        let addresses = self.lock_servers.iter().map(|(_, server)| {
+            let mut stays = guests.stays.iter();
+            let stay = stays.find(|stay| stay.name == server.node);
+            let at = server.to_string();
+            stay.map_or(Ok(at.clone()), |stay| stay.visit.url_at(&at))
+        });
+        let addresses: Result<Vec<String>, String> = addresses.collect();
+        let addresses = addresses.map_err(|reason| RunError::Attached { reason })?;
+        for (node, worker) in self.workers.iter_mut().zip(&setup.workers) {
+            let key = format!("{prefix}{}", worker.key);
+            let environment = &mut node.environment;
+            if let Some(template) = &worker.lock_key {
+                environment.insert("FENCEPOST_LOCK_KEY".to_owned(), template.render(&key));
+            }
+            environment.insert("FENCEPOST_KEY".to_owned(), key);
+            match setup.worker.is_ours() {
+                true => drop(environment.insert(ENDPOINTS.to_owned(), addresses.join(","))),
+                false => {
+                    for (name, value) in first.visit.environment() {
+                        // Of two options for one setting, the later one counts.
+                        let all = environment.entry(name.to_owned()).or_default();
+                        *all = format!("{all} {value}").trim_start().to_owned();
+                    }
+                }
+            }
+        }
+        self.found = guests.found();
+        let watches = guests.stays.iter().map(|stay| {
+            let watch = stay.unwatched.is_none().then(|| GuestWatch {
+                url: stay.visit.url().to_owned(),
+                prefix: prefix.clone(),
+            });
+            (stay.name.clone(), watch)
+        });
+        self.guests = watches.collect();
+        Ok(())
     }
 
     pub fn resource_at(&self) -> ResourceAt {
@@ -111,7 +175,7 @@ impl CaseNodes {
         links: Option<Links>,
         worker_clocks: impl WorkerClocks + 'static,
     ) -> Field {
-        let services = self.services.iter();
+        let services = self.services.iter().chain(&self.attached);
         let services = services.map(|node| (node.name.clone(), node.clone()));
         let observed = self.observed().into_iter().map(|(kind, server)| {
             let (port, answers) = (server.port, kind.program.answers);
@@ -120,11 +184,11 @@ impl CaseNodes {
         let resource = Server {
             port: self.resource.port,
             answers: match self.resource_kind {
-                ResourceKind::Http => Readback::Http,
+                ResourceKind::Http | ResourceKind::S3 => Readback::Http,
                 ResourceKind::Postgres => Readback::Postgres,
             },
         };
-        Field::new(
+        let mut field = Field::new(
             Arc::clone(cluster),
             services.collect(),
             observed
@@ -133,7 +197,10 @@ impl CaseNodes {
             self.replicas.clone(),
             Box::new(worker_clocks),
             links,
-        )
+        );
+        let attached = self.attached.iter().map(|node| node.name.clone());
+        field.attached = attached.collect();
+        field
     }
 
     /// Returns the servers whose locks are watched: those that grant them, and those that may take
@@ -164,9 +231,25 @@ impl CaseNodes {
                 server: endpoint.clone(),
                 keys: keys.clone(),
                 rests_on: rests_on.clone(),
+                guest: self.guests.get(&endpoint.node).cloned().flatten(),
             })
         };
-        servers.iter().flat_map(at).collect()
+        let can_be_watched = |target: &ObserverTarget| {
+            let guest = self.guests.get(&target.server.node);
+            guest.is_none_or(Option::is_some)
+        };
+        let watched = servers.iter().flat_map(at);
+        watched.filter(can_be_watched).collect()
+    }
+
+    /// Returns what a fault of an attached server needs.
+    pub fn need_at_attached(&self, fault: &Fault) -> Option<Need<'static>> {
+        let is_own = |node: &Name| self.attached.iter().all(|it| it.name != *node);
+        match fault {
+            Fault::Links(_) => None,
+            Fault::Node(fault) if is_own(&fault.node) => None,
+            Fault::Node(_) => Some(Need::AttachedContainer),
+        }
     }
 
     /// Returns the servers that each worker and each service connects to.

@@ -20,6 +20,15 @@ pub struct ObserverTarget {
     pub keys: Option<KeyTemplate>,
     /// The nodes whose faults can be the reason that this server does not answer.
     pub rests_on: Vec<Name>,
+    /// How it is watched if it is somebody else's.
+    pub guest: Option<GuestWatch>,
+}
+
+/// The address of an attached server for this process, and how the keys of the case begin.
+#[derive(Clone)]
+pub struct GuestWatch {
+    pub url: String,
+    pub prefix: String,
 }
 
 pub struct Observer {
@@ -61,8 +70,13 @@ impl Watch {
     async fn watch_once(&self, ready: Option<oneshot::Sender<String>>) -> Result<(), String> {
         let watched = &self.watched;
         let Endpoint { node, port } = &watched.server;
-        let address = self.nemesis.field.cluster.address(node, *port).await;
-        let address = address.map_err(|error| error.to_string())?.to_string();
+        let address = match &watched.guest {
+            Some(guest) => guest.url.clone(),
+            None => {
+                let address = self.nemesis.field.cluster.address(node, *port).await;
+                address.map_err(|error| error.to_string())?.to_string()
+            }
+        };
         // The start waits for it the first time only.
         let ready = ready.unwrap_or_else(|| oneshot::channel().0);
         let (events, stop) = (self.events.clone(), self.stop.clone());
@@ -74,7 +88,11 @@ impl Watch {
             ready,
             stop,
         };
-        let ended = watched.kind.program.observe(watch).await;
+        let program = watched.kind.program;
+        let ended = match &watched.guest {
+            Some(guest) => program.observe_as_guest(watch, &guest.prefix).await,
+            None => program.observe(watch).await,
+        };
         ended.map_err(|error| error.to_string())
     }
 }

@@ -1,11 +1,13 @@
 //! The options that a person chose for runs, and the lab in which the runs happen.
 
 use super::*;
+use crate::builtin::Location;
 use crate::cluster::topology::{Service, Topology};
-use crate::cluster::{Image, Need, Runtime};
+use crate::cluster::{COMMAND_IMAGE, Image, Need, Runtime};
 use crate::faults::{needs, proxy_of};
 use crate::model::ResourceKind;
 use crate::scenario::Setting;
+use crate::simulation::SimulatedRuntime;
 use clap::{Args, ValueEnum};
 use std::borrow::Cow;
 
@@ -28,6 +30,9 @@ pub struct RunOptions {
     /// them counts as several. The default is two for each core, and at most 8
     #[arg(long, default_value_t = jobs(), value_parser = clap::value_parser!(u32).range(1..=16), value_name = "N")]
     pub jobs: u32,
+    /// Use attached servers although they look like production
+    #[arg(long)]
+    pub yes: bool,
     /// Override a field of the scenario and its cases, such as lock.ttl=5s
     #[arg(long, value_name = "FIELD=VALUE")]
     pub set: Vec<Setting>,
@@ -38,9 +43,9 @@ pub struct RunOptions {
     #[cfg_attr(debug_assertions, arg(long, hide = true, value_parser = mutant))]
     #[cfg_attr(not(debug_assertions), arg(skip))]
     pub mutant: Option<String>,
-    /// Only this case, or the cases of this service.
+    /// Only these cases, or the cases of these services; without any, all.
     #[arg(skip)]
-    pub case: Option<String>,
+    pub cases: Vec<String>,
     /// Leave the containers for looking at.
     #[arg(skip)]
     pub keep: bool,
@@ -51,16 +56,20 @@ pub struct RunOptions {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum RuntimeChoice {
-    /// Containers where Docker answers; else, unless CI is set, local processes
+    /// Containers where Docker answers; else, unless CI is set, local processes. What is only
+    /// simulated is simulated
     #[default]
     Auto,
     /// Containers
     Docker,
     /// Processes of this machine: its own redis-server and etcd
     Local,
+    /// A simulation in virtual time: what it lacks makes a case inconclusive, with the reason
+    Sim,
 }
 
 /// The place where runs happen, and everything that they are made from.
+#[derive(Clone, Copy)]
 pub struct Lab<'a> {
     pub options: &'a RunOptions,
     pub runtime: &'a dyn Runtime,
@@ -70,8 +79,8 @@ pub struct Lab<'a> {
     pub resources: &'a BTreeMap<ResourceKind, Service>,
     /// The server of every link's proxy.
     pub toxiproxy: &'a Service,
-    /// The folder that folders of images are relative to.
-    pub home: &'a Path,
+    /// The folders that folders of images are relative to; the first that has one counts.
+    pub home: &'a [Location],
     /// The folder of the journals, which are kept until their faults are undone.
     pub journals: &'a Path,
     pub results: &'a Path,
@@ -82,8 +91,31 @@ pub struct Lab<'a> {
 impl RunOptions {
     /// Returns the cases to run, in the order of the file.
     pub fn chosen<'a>(&'a self, scenario: &'a Scenario) -> impl Iterator<Item = &'a Case> {
-        let is_chosen = |case: &&Case| self.case.as_ref().is_none_or(|only| case.is_called(only));
+        let is_chosen = |case: &&Case| {
+            let mut only = self.cases.iter();
+            self.cases.is_empty() || only.any(|only| case.is_called(only))
+        };
         scenario.cases.iter().filter(is_chosen)
+    }
+
+    /// Returns what to run these on: what exists in the simulation only needs nothing else.
+    pub fn runtime_of(&self, scenarios: &[Scenario]) -> RuntimeChoice {
+        let mut all = scenarios.iter();
+        let are_simulated = !scenarios.is_empty() && all.all(Scenario::is_only_simulated);
+        match self.runtime {
+            RuntimeChoice::Auto if are_simulated => RuntimeChoice::Sim,
+            chosen => chosen,
+        }
+    }
+
+    /// Returns whether a run of everything leaves this out: a load needs the machine for itself,
+    /// and what is only simulated cannot be played on the real servers that were asked for.
+    pub fn leaves_out(&self, scenario: &Scenario) -> bool {
+        let on_real_servers = match self.runtime {
+            RuntimeChoice::Docker | RuntimeChoice::Local => true,
+            RuntimeChoice::Auto | RuntimeChoice::Sim => false,
+        };
+        scenario.is_load() || on_real_servers && scenario.is_only_simulated()
     }
 
     /// Returns the record of a run that has not begun.
@@ -119,27 +151,53 @@ impl Lab<'_> {
     /// Returns the topology of a case, with the resource that the case chose.
     pub fn topology(&self, case: &Case) -> Cow<'_, Topology> {
         let topology = &self.topologies[&case.setup.topology];
+        let attach = case.setup.attach.as_ref();
+        let topology = match attach {
+            None => Cow::Borrowed(topology),
+            Some(attach) => Cow::Owned(topology.attached_to(attach, case.setup.lock.backend)),
+        };
         let chosen = case
             .setup
             .resource
             .filter(|kind| *kind != topology.resource_kind);
         let chosen = chosen.and_then(|kind| Some((kind, self.resources.get(&kind)?)));
         match chosen {
-            None => Cow::Borrowed(topology),
-            Some((kind, service)) => Cow::Owned(topology.clone().with_resource(kind, service)),
+            None => topology,
+            Some((kind, service)) => Cow::Owned(topology.into_owned().with_resource(kind, service)),
         }
     }
 
     /// Returns the image of the case's workers, if they are not this program.
     pub fn worker_image(&self, case: &Case) -> Option<Image> {
-        let name = case.setup.worker_image.as_ref()?;
-        Some(Image::named(name, self.home))
+        let worker = &case.setup.worker;
+        match &worker.image {
+            Some(name) => Some(Image::named(name, self.home)),
+            None if worker.command.is_empty() => None,
+            None => Some(Image {
+                name: COMMAND_IMAGE.to_owned(),
+                build: None,
+            }),
+        }
+    }
+
+    /// Returns whether a case is played in simulated time. Unless somebody chose otherwise, that is
+    /// so for what exists there only.
+    pub fn simulates(&self, case: &Case) -> bool {
+        let may_choose = self.options.runtime == RuntimeChoice::Auto;
+        self.runtime.simulates() || may_choose && case.setup.only_simulated().is_some()
     }
 
     /// Returns why a case cannot be played here; None if nothing prevents it. This is asked before
     /// anything is started.
     pub fn lacking(&self, case: &Case) -> Option<String> {
-        let (nodes, runtime) = (CaseNodes::new(self, case), self.runtime);
+        let nodes = CaseNodes::new(self, case);
+        let runtime = match (self.simulates(case), case.setup.only_simulated()) {
+            (true, _) => &SimulatedRuntime as &dyn Runtime,
+            (false, None) => self.runtime,
+            (false, Some(backend)) => {
+                return Some(format!("{backend} is only simulated; use --runtime sim"));
+            }
+        };
         let led = nodes.reach().keys().next();
         let proxy = led.map(|source| self.toxiproxy.node(&proxy_of(source)));
         let started = nodes.services.iter().chain(&nodes.workers).chain(&proxy);
@@ -150,20 +208,28 @@ impl Lab<'_> {
         unstartable.next().or_else(|| {
             let faults = case.setup.faults();
             let mut impossible = faults.into_iter().filter_map(|fault| {
-                let mut needs = needs(fault, &nodes.services, nodes.reach()).into_iter();
+                let needs = needs(fault, &nodes.services, nodes.reach());
+                let mut needs = needs.into_iter().chain(nodes.need_at_attached(fault));
                 let reason = needs.find_map(|need| runtime.lacks(need))?;
                 Some(format!("{} of {}: {reason}", fault.kind(), fault.target()))
             });
-            impossible.next()
+            impossible.next().or_else(|| match runtime.simulates() {
+                true => simulated::lacking(case),
+                false => None,
+            })
         })
     }
 
     /// Returns how many slots a case takes. A load runs alone, because everything beside it would
-    /// be measured too. A case that needs a certain port of this machine runs alone as well.
+    /// be measured too. A case that needs a certain port of this machine, or changes a server that
+    /// others use, runs alone as well.
     pub fn weight(&self, case: &Case) -> u32 {
         let nodes = CaseNodes::new(self, case);
         let mut ports = nodes.services.iter().flat_map(|node| &node.ports);
-        if case.setup.load.is_some() || ports.any(|port| port.host != 0) {
+        let changes_servers = case.setup.attach.as_ref().is_some_and(|attach| {
+            !(attach.allow_faults_on.is_empty() && attach.allow_settings_on.is_empty())
+        });
+        if case.setup.load.is_some() || changes_servers || ports.any(|port| port.host != 0) {
             return u32::MAX;
         }
         // Every source has a proxy of its own.
@@ -184,7 +250,7 @@ fn jobs() -> u32 {
 }
 
 #[cfg(debug_assertions)]
-fn mutant(name: &str) -> Result<String, String> {
+pub fn mutant(name: &str) -> Result<String, String> {
     let known = super::mutant::mutants();
     if known.contains(&name) {
         Ok(name.to_owned())

@@ -1,17 +1,17 @@
-use std::cell::RefCell;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
 /// The length of each phase, in milliseconds.
 #[derive(Default)]
-pub struct PhaseTimes(RefCell<BTreeMap<String, u64>>);
+pub struct PhaseTimes(Mutex<BTreeMap<String, u64>>);
 
 impl PhaseTimes {
     pub async fn time<T>(&self, phase: &str, work: impl Future<Output = T>) -> T {
         let started = Instant::now();
         let done = work.await;
         let took = started.elapsed().as_millis() as u64;
-        self.0.borrow_mut().insert(format!("{phase}_ms"), took);
+        self.0.lock().insert(format!("{phase}_ms"), took);
         done
     }
 

@@ -144,7 +144,7 @@ impl CaseRun<'_> {
 
     /// Kills the workers: what they would do once they are healed is not part of a case that was
     /// given up.
-    async fn end_workers(&self, cluster: &dyn Cluster) {
+    pub async fn end_workers(&self, cluster: &dyn Cluster) {
         let names = self.nodes.worker_names();
         // A worker that has ended already cannot be killed, and need not be.
         join_all(names.iter().map(|worker| cluster.kill(worker))).await;

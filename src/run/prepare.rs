@@ -1,9 +1,12 @@
 //! The preparation that is done once, before the first case of all runs.
 
+use super::guests::{Met, announce};
 use super::*;
-use crate::cluster::{Image, Leftovers};
+use crate::cluster::{Image, Leftovers, Runtime};
 use crate::faults::journal::{Healed, heal_leftovers};
 use crate::model::{Fault, FaultClass};
+use crate::simulation::SimulatedRuntime;
+use std::collections::BTreeSet;
 
 /// Checks that there is a place for everything that will be written, before anything takes its
 /// time.
@@ -19,13 +22,24 @@ pub fn check_places(lab: &Lab<'_>, scenarios: &[Scenario]) -> Result<(), FolderE
 /// The facts that were found on this machine.
 pub struct MachineFacts {
     about: BTreeMap<String, String>,
+    attached: BTreeSet<Met>,
     image_ids: BTreeMap<String, String>,
 }
 
 impl MachineFacts {
-    /// Returns the `environment` of a result: of all images, only those that its run uses.
+    /// Returns the `environment` of a result: of all images and attached servers, only those that
+    /// its run uses.
     pub fn environment(&self, lab: &Lab<'_>, scenario: &Scenario) -> BTreeMap<String, String> {
         let mut environment = self.about.clone();
+        let mut of_cases = lab.options.chosen(scenario);
+        if of_cases.all(|case| lab.simulates(case)) {
+            environment = SimulatedRuntime.about();
+        }
+        for (_, name, shown) in self.attached.iter().filter(|it| it.0 == scenario.name) {
+            let all = environment.entry(format!("attached {name}"));
+            all.and_modify(|all| *all += &format!(", {shown}"))
+                .or_insert_with(|| shown.clone());
+        }
         let of_cases = lab.options.chosen(scenario);
         for Image { name, .. } in of_cases.flat_map(|case| images(lab, case)) {
             if let Some(id) = self.image_ids.get(&name) {
@@ -52,9 +66,13 @@ pub async fn prepare(lab: &Lab<'_>, scenarios: &[Scenario]) -> RunResult<Machine
     for why in swept.stuck {
         progress.say(&why);
     }
+    let about = runtime.about();
+    // Before anything takes its time.
+    let attached = announce(lab, scenarios).await?;
     Ok(MachineFacts {
         image_ids: make_images(lab, scenarios).await?,
-        about: runtime.about(),
+        about,
+        attached,
     })
 }
 
@@ -85,6 +103,9 @@ async fn make_images(lab: &Lab<'_>, scenarios: &[Scenario]) -> RunResult<BTreeMa
 
 /// Returns all images that a case is started from, some of them more than once.
 fn images(lab: &Lab<'_>, case: &Case) -> Vec<Image> {
+    if lab.simulates(case) {
+        return Vec::new();
+    }
     let topology = lab.topology(case);
     let mut images: Vec<Image> = topology.images().cloned().collect();
     images.extend(lab.worker_image(case));

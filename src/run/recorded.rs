@@ -3,7 +3,7 @@
 use super::evidence::{ACCEPTED, FAULTS, HISTORY, LOCKS, NOT_COLLECTED, NOTES};
 use super::folder::read_failed;
 use super::*;
-use crate::model::{CasePlan, CaseRecord, Gap, Log};
+use crate::model::{CasePlan, CaseRecord, FaultRow, Gap, LockEvent, Log};
 use bounded_io::files::Links;
 use serde::de::DeserializeOwned;
 use std::io::{self, BufRead, BufReader, Read};
@@ -27,27 +27,46 @@ pub fn read_case(folder: &Path, plan: CasePlan) -> Result<(CaseRecord, CaseNotes
         Err(error) => return Err(read_failed(&notes_path)(error)),
     };
     let mut gaps = notes.gaps.clone();
-    let history: Vec<Event> = read_rows(&folder.join(HISTORY), &mut gaps)?;
-    let ended_ns = notes.ended_ns.or_else(|| ended_ns(&notes, &history));
-    let record = CaseRecord {
-        plan,
-        workers: notes.workers.clone(),
-        history,
+    let rows = Rows {
+        history: read_rows(&folder.join(HISTORY), &mut gaps)?,
         log: read_log(&folder.join(ACCEPTED), &mut gaps)?,
         faults: read_rows(&folder.join(FAULTS), &mut gaps)?,
         locks: read_rows(&folder.join(LOCKS), &mut gaps)?,
-        lock_servers: notes.versions.keys().cloned().collect(),
-        values: notes.values.clone(),
-        resource: notes.resource.clone(),
-        refusals_counted: notes.stale_rejections_metric,
-        log_rows: notes.log_rows,
-        log_has_gaps: notes.log_has_gaps,
-        ended_ns,
-        settled: notes.settled,
-        without_writes: notes.is_without_writes(),
-        gaps,
     };
-    Ok((record, notes))
+    Ok((rows.record(plan, &notes, gaps), notes))
+}
+
+/// The rows of a case.
+#[derive(Default)]
+pub struct Rows {
+    pub history: Vec<Event>,
+    pub log: Log,
+    pub faults: Vec<FaultRow>,
+    pub locks: Vec<LockEvent>,
+}
+
+impl Rows {
+    /// Adds what the harness noted.
+    pub fn record(self, plan: CasePlan, notes: &CaseNotes, gaps: Vec<Gap>) -> CaseRecord {
+        CaseRecord {
+            plan,
+            workers: notes.workers.clone(),
+            ended_ns: notes.ended_ns.or_else(|| ended_ns(notes, &self.history)),
+            history: self.history,
+            log: self.log,
+            faults: self.faults,
+            locks: self.locks,
+            lock_servers: notes.versions.keys().cloned().collect(),
+            values: notes.values.clone(),
+            resource: notes.resource.clone(),
+            refusals_counted: notes.stale_rejections_metric,
+            log_rows: notes.log_rows,
+            log_has_gaps: notes.log_has_gaps,
+            settled: notes.settled,
+            without_writes: notes.is_without_writes(),
+            gaps,
+        }
+    }
 }
 
 /// Returns the earliest possible end of a timeline whose record does not say when it ended: its

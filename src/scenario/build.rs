@@ -1,16 +1,16 @@
 use super::draft::{
-    Bound, DraftCase, DraftEnd, DraftEntry, DraftFault, DraftLoad, DraftLock, DraftSetup,
-    DraftTarget, DraftWorker, Kind,
+    Bound, DraftAttach, DraftCase, DraftEnd, DraftEntry, DraftFault, DraftLoad, DraftLock,
+    DraftPlace, DraftSetup, DraftTarget, DraftWorker, Kind,
 };
 use super::step::Refine;
-use super::validate::{contend_plan, deadline, keyspace_plan};
+use super::validate::{contend_plan, deadline, found_from, keyspace_plan};
 use super::*;
 use crate::faults::Effect;
-use crate::model::{LinkFault, LinkScope, NodeFault};
+use crate::model::{AttachedServer, LinkFault, LinkScope, NodeFault, ServerPlace};
 
 /// Builds a case from a draft that passed validation, without its places and with its defaults.
 /// Returns None only if something is missing, which has been reported.
-pub fn case(draft: &DraftCase) -> Option<Case> {
+pub fn case(draft: &DraftCase, file: &Path) -> Option<Case> {
     Some(Case {
         name: name(&draft.name)?,
         service: match &draft.service {
@@ -19,7 +19,7 @@ pub fn case(draft: &DraftCase) -> Option<Case> {
         },
         fence: draft.fence.as_ref()?.value,
         expect: draft.expect.as_ref()?.without_places(),
-        setup: setup(&draft.setup)?,
+        setup: setup(&draft.setup, file)?,
     })
 }
 
@@ -27,7 +27,7 @@ fn name(draft: &At<String>) -> Option<Name> {
     Name::new(draft.value.as_str()).ok()
 }
 
-fn setup(draft: &DraftSetup) -> Option<Setup> {
+fn setup(draft: &DraftSetup, file: &Path) -> Option<Setup> {
     let lock = draft.lock.as_ref()?;
     let workers = draft.workers.iter();
     let workers = workers.map(|own| worker(own, lock, draft.duration.is_some()));
@@ -37,12 +37,54 @@ fn setup(draft: &DraftSetup) -> Option<Setup> {
         ttl: lock.ttl.as_ref()?.value,
         load: load(draft)?,
         topology: draft.topology.as_ref()?.value.clone(),
+        attach: match &draft.attach {
+            Some(attach) => Some(attached(attach, lock)?),
+            None => None,
+        },
         resource: draft.resource.as_ref().map(|resource| resource.value),
-        worker_image: draft.image.as_ref().map(|image| image.value.clone()),
+        worker: OwnWorker {
+            image: draft
+                .worker
+                .image
+                .as_ref()
+                .map(|image| found_from(image, file)),
+            command: draft.worker.command.clone(),
+            env: draft.worker.env.clone(),
+        },
         duration: draft.duration.as_ref().map(|duration| duration.value),
         deadline: deadline(draft),
         workers: workers.collect::<Option<_>>()?,
         timeline: entries.collect::<Option<_>>()?,
+    })
+}
+
+fn attached(draft: &DraftAttach, lock: &DraftLock) -> Option<Attach> {
+    let guest = lock.backend.as_ref()?.value.servers().program.guest?;
+    let servers = draft.servers.iter().map(|(own, server)| {
+        let place = match &server.place {
+            DraftPlace::Address(place) => place.clone(),
+            DraftPlace::Compose {
+                project,
+                service,
+                port,
+            } => ServerPlace::Compose {
+                project: project.clone(),
+                service: service.clone(),
+                port: port.unwrap_or(guest.port),
+            },
+        };
+        let server = AttachedServer {
+            place,
+            login: server.login.as_ref().map(|login| login.value.clone()),
+            database: server.database.as_ref().map(|name| name.value.clone()),
+        };
+        Some((name(own)?, server))
+    });
+    let names = |all: &[At<String>]| all.iter().map(name).collect::<Option<Vec<Name>>>();
+    Some(Attach {
+        servers: servers.collect::<Option<_>>()?,
+        allow_faults_on: names(&draft.allow_faults_on)?,
+        allow_settings_on: names(&draft.allow_settings_on)?,
     })
 }
 

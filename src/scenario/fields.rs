@@ -3,7 +3,7 @@
 //! the tables in scenarios/README.md are derived from it.
 
 use super::*;
-use crate::model::{FenceFloor, WaitPolicy, format_duration};
+use crate::model::{FenceFloor, WaitPolicy, WriteStyle, format_duration};
 use crate::scenario::draft::{Kind, Model};
 use crate::services::{OnLost, ReleaseStyle};
 use crate::yaml::Place;
@@ -142,6 +142,7 @@ shown_by_their_words!(
     u64,
     Span,
     OnLost,
+    WriteStyle,
     WaitPolicy,
     ReleaseStyle,
     FenceFloor,

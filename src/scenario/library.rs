@@ -1,67 +1,64 @@
 use super::*;
+use crate::builtin::Location;
 use crate::yaml::suggestion;
-use bounded_io::files::{self, Links};
+use bounded_io::files::Links;
+use std::collections::BTreeSet;
 use std::io;
-use std::path::PathBuf;
 
+/// The scenarios of several folders by name. The first folder that has a name counts.
 #[derive(Clone, Debug)]
 pub struct Library {
-    folder: PathBuf,
+    folders: Vec<Location>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
-    #[error("there is no scenario `{name}` in {}; {hint}", folder.display())]
+    #[error("there is no scenario `{name}` in {folders}; {hint}")]
     Missing {
         name: String,
-        folder: PathBuf,
+        folders: String,
         hint: String,
     },
-    #[error("cannot read {}: {source}", path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
+    #[error("cannot read {path}: {source}")]
+    Unreadable { path: Location, source: io::Error },
     #[error(transparent)]
     Invalid(#[from] InvalidFile),
 }
 
 impl Library {
-    pub fn new(folder: impl Into<PathBuf>) -> Library {
+    pub fn new<L: Into<Location>>(folders: impl IntoIterator<Item = L>) -> Library {
         Library {
-            folder: folder.into(),
+            folders: folders.into_iter().map(Into::into).collect(),
         }
     }
 
     pub fn names(&self) -> Result<Vec<String>, LibraryError> {
-        let unreadable = |source| LibraryError::Unreadable {
-            path: self.folder.clone(),
-            source,
-        };
-        let mut names = Vec::new();
-        for entry in std::fs::read_dir(&self.folder).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
-            if path.extension().is_some_and(|ext| ext == "yml")
-                && let Some(stem) = path.file_stem()
-            {
-                names.push(stem.to_string_lossy().into_owned());
-            }
+        let mut names = BTreeSet::new();
+        for folder in &self.folders {
+            names.extend(folder.names().map_err(|source| LibraryError::Unreadable {
+                path: folder.clone(),
+                source,
+            })?);
         }
-        names.sort();
-        Ok(names)
+        Ok(names.into_iter().collect())
     }
 
     /// Returns the file of a name, or of a path if one is given.
-    pub fn file(&self, name: &str) -> Result<PathBuf, LibraryError> {
+    pub fn file(&self, name: &str) -> Result<Location, LibraryError> {
         if name.ends_with(".yml") || name.ends_with(".yaml") || name.contains('/') {
-            return Ok(PathBuf::from(name));
+            return Ok(Location::from(name));
         }
-        let path = self.folder.join(format!("{name}.yml"));
-        if path.exists() {
-            return Ok(path);
+        let folders = self.folders.iter();
+        let mut files = folders.map(|folder| folder.join(format!("{name}.yml")));
+        if let Some(file) = files.find(Location::exists) {
+            return Ok(file);
         }
         let names = self.names()?;
         let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        let folders: Vec<String> = self.folders.iter().map(ToString::to_string).collect();
         Err(LibraryError::Missing {
             name: name.to_owned(),
-            folder: self.folder.clone(),
+            folders: folders.join(" and "),
             hint: suggestion(name, &known),
         })
     }
@@ -79,7 +76,7 @@ impl Library {
 /// Loads one file. A person may name a link; a link in the folder of a run may have been planted
 /// there, so it is refused.
 pub fn load_file(
-    path: &Path,
+    path: &Location,
     settings: &Settings,
     around: &Surroundings,
 ) -> Result<Scenario, LibraryError> {
@@ -87,10 +84,10 @@ pub fn load_file(
         Surroundings::Here { .. } => Links::Follow,
         Surroundings::Recorded => Links::Refuse,
     };
-    let text = files::read_text(path, links, files::BY_HAND);
+    let text = path.text(links);
     let text = text.map_err(|source| LibraryError::Unreadable {
-        path: path.to_owned(),
+        path: path.clone(),
         source,
     })?;
-    Ok(Scenario::parse(path, &text, settings, around)?)
+    Ok(Scenario::parse(&path.shown(), &text, settings, around)?)
 }

@@ -33,11 +33,14 @@ pub use validate::{Surroundings, TopologyFacts, WorkerFacts};
 
 use crate::faults;
 use crate::load::LoadPlan;
-use crate::model::{Expectations, Fault, FaultKind, Fence, Gate, Name, ResourceKind, ServiceRun};
-use crate::services::{KeyTemplate, LockOptions};
+use crate::model::{
+    Attach, Expectations, Fault, FaultKind, Fence, Gate, Name, ResourceKind, ServiceRun,
+};
+use crate::services::{Backend, KeyTemplate, LockOptions};
 use crate::yaml::{self, At, InvalidFile, Node, Report, values};
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -71,12 +74,13 @@ pub struct Case {
 /// Everything that a case starts, and what happens to it.
 #[derive(Clone, Debug)]
 pub struct Setup {
+    /// With `attach`, the topology whose workers and resource are used.
     pub topology: String,
+    /// Servers that are there already, in the place of the topology's.
+    pub attach: Option<Attach>,
     /// The resource in place of the topology's own.
     pub resource: Option<ResourceKind>,
-    /// The source of the workers, if it is not this program: a folder with a Dockerfile, or an
-    /// image.
-    pub worker_image: Option<String>,
+    pub worker: OwnWorker,
     /// The time for which workers without a number of rounds go on.
     pub duration: Option<Duration>,
     /// The time after which a case is given up, with the names of the events that did not come.
@@ -87,6 +91,23 @@ pub struct Setup {
     pub load: Option<LoadPlan>,
     pub workers: Vec<Worker>,
     pub timeline: Vec<Entry>,
+}
+
+/// What workers are started from and with, as far as it is not this program.
+#[derive(Clone, Debug, Default)]
+pub struct OwnWorker {
+    /// A folder with a Dockerfile, or an image. A folder that is not of the home is a whole path.
+    pub image: Option<String>,
+    /// The command in place of the image's own; without an image, one of this machine.
+    pub command: Vec<String>,
+    pub env: BTreeMap<String, String>,
+}
+
+impl OwnWorker {
+    /// Returns whether the workers are this program after all.
+    pub fn is_ours(&self) -> bool {
+        self.image.is_none() && self.command.is_empty()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -138,16 +159,30 @@ impl Scenario {
         surroundings: &Surroundings,
     ) -> Result<Scenario, InvalidFile> {
         let root = yaml::parse(file, text)?;
+        let scenario = Scenario::of_tree(file, &root, settings, surroundings)?;
+        Ok(Scenario {
+            text: text.to_owned(),
+            ..scenario
+        })
+    }
+
+    /// Validates a file as it was read, or made; it has no text then.
+    pub fn of_tree(
+        file: &Path,
+        root: &Node,
+        settings: &Settings,
+        surroundings: &Surroundings,
+    ) -> Result<Scenario, InvalidFile> {
         let mut report = yaml::Report::new(file);
         settings.announce(&mut report);
-        let draft = draft::read(&root, &settings.tree(), &mut report);
+        let draft = draft::read(root, &settings.tree(), &mut report);
         let parsed = draft.and_then(|draft| {
             let cases = validate::validate(&draft, file, surroundings, &mut report);
             Some(Scenario {
                 name: Name::new(draft.name?.value).ok()?,
                 about: draft.about?.value.trim().to_owned(),
                 cases: cases?,
-                text: text.to_owned(),
+                text: String::new(),
                 settings: settings.clone(),
             })
         });
@@ -161,6 +196,12 @@ impl Scenario {
 
     pub fn is_load(&self) -> bool {
         self.cases.iter().any(|case| case.setup.load.is_some())
+    }
+
+    /// Returns whether none of it can be played on real servers.
+    pub fn is_only_simulated(&self) -> bool {
+        let mut cases = self.cases.iter();
+        cases.all(|case| case.setup.only_simulated().is_some())
     }
 
     /// Returns a hash that changes when the file changes, comments included.
@@ -191,6 +232,19 @@ impl Case {
 }
 
 impl Setup {
+    /// Returns whether its workers are a load of their own: they go on for a time, and nothing
+    /// happens to them.
+    pub fn measures_workers(&self) -> bool {
+        self.load.is_none() && self.duration.is_some() && self.timeline.is_empty()
+    }
+
+    /// Returns a lock service of it that exists in the simulation only.
+    pub fn only_simulated(&self) -> Option<Backend> {
+        let of_workers = self.workers.iter().map(|worker| worker.lock.backend);
+        let mut all = of_workers.chain([self.lock.backend]);
+        all.find(|backend| backend.servers().program.is_only_simulated())
+    }
+
     /// Returns every fault that may be injected, whatever the seed draws.
     pub fn faults(&self) -> Vec<&Fault> {
         let steps = self.timeline.iter().flat_map(|entry| &entry.steps);

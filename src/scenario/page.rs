@@ -42,7 +42,7 @@ fn section(text: &mut String, scenario: &Scenario) {
             text,
             "| {} | {} | {} | {} | {} | {} |",
             case.name,
-            case.setup.topology,
+            topology(&case.setup),
             locks(case),
             or_none(&faults(&case.setup)),
             fence(case),
@@ -55,6 +55,16 @@ fn section(text: &mut String, scenario: &Scenario) {
             text,
             "\nNeeds {need}; where that is missing, the case is inconclusive and says so.\n"
         );
+    }
+}
+
+fn topology(setup: &Setup) -> String {
+    match &setup.attach {
+        None => setup.topology.clone(),
+        Some(attach) => {
+            let servers: Vec<&str> = attach.servers.keys().map(Name::as_str).collect();
+            format!("attached: {}", servers.join(", "))
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::model::{CasePlan, PlannedFault, WorkerPlan};
 impl Case {
     pub fn plan(&self) -> CasePlan {
         let setup = &self.setup;
-        let is_ours = setup.worker_image.is_none();
+        let is_ours = setup.worker.is_ours();
         let workers = setup.workers.iter();
         let workers = workers.map(|worker| {
             let plan = worker_plan(&worker.lock, worker.ttl, is_ours);

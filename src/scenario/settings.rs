@@ -1,4 +1,4 @@
-use super::draft::CaseFields;
+use super::draft::{CaseFields, is_of_the_other};
 use super::*;
 use crate::yaml::{Place, Value, overlay, suggestion};
 use std::fmt;
@@ -48,7 +48,7 @@ impl fmt::Display for Setting {
 impl Settings {
     /// Returns them as one tree to lay over a case. The places in it are not lines of the file: see
     /// [`Settings::announce`].
-    pub(super) fn tree(&self) -> Node {
+    pub fn tree(&self) -> Node {
         let empty = Node {
             place: Place::default(),
             value: Value::Map(Vec::new()),
@@ -59,6 +59,12 @@ impl Settings {
             laid_over.move_outside(number);
             overlay(&tree, &laid_over)
         })
+    }
+
+    /// Returns whether one of them has a meaning for the other kind of scenarios only.
+    pub fn are_of_the_other_kind(&self, is_load: bool) -> bool {
+        let mut settings = self.0.iter();
+        settings.any(|setting| is_of_the_other(&setting.path[0], is_load))
     }
 
     pub fn words(&self) -> Vec<String> {

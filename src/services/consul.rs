@@ -3,10 +3,9 @@
 use super::floor::{BareWrites, Floor};
 use super::observe::observe_consul;
 use super::{Defect, LockOptions, LockServers, Opened, Program, Readback, Service, only};
-use crate::model::{ClockName, ServicePlan, joined};
+use crate::model::{ClockName, ServicePlan};
 use fencing_lock::servers::ConsulAgent;
 use fencing_lock::{ConsulBackend, ConsulSettings, Env, LockProblem};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +16,8 @@ const PROGRAM: Program = Program {
     is_cluster: false,
     has_places: false,
     answers: Readback::Consul,
-    hints,
+    look: |server| format!("curl 'http://{server}/v1/kv/locks/?recurse'"),
+    guest: None,
     observe: |watch, layout| Box::pin(observe_consul(watch, layout)),
 };
 
@@ -54,7 +54,12 @@ pub(super) const CONSUL: Service = Service {
     open,
 };
 
-fn open(options: &LockOptions, servers: &[String], _: Option<Defect>) -> Opened {
+fn open(
+    options: &LockOptions,
+    servers: &[String],
+    _: Option<Defect>,
+    _: fencing_lock::Env,
+) -> Opened {
     let settings = ConsulSettings {
         lock_delay: options.lock_delay,
         ..ConsulSettings::default()
@@ -74,13 +79,4 @@ async fn bare_writes(servers: &[String]) -> Result<BareWrites, LockProblem> {
             agent.write("fencepost/floor").await
         })
     }))
-}
-
-fn hints(servers: &[SocketAddr]) -> Vec<String> {
-    let all = joined(servers, ",");
-    let look = servers
-        .first()
-        .map(|server| format!("curl 'http://{server}/v1/kv/locks/?recurse'"));
-    let contend = format!("fencepost contend --consul {all} --duration 5s");
-    look.into_iter().chain([contend]).collect()
 }

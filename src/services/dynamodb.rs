@@ -3,11 +3,10 @@
 use super::floor::{BareWrites, Floor};
 use super::observe::observe_dynamodb;
 use super::{Defect, LockServers, Opened, Program, Readback, Service, only};
-use crate::model::{ClockName, ServicePlan, joined};
+use crate::model::{ClockName, ServicePlan};
 use fencing_lock::servers::{DynamoDbApi, new_dynamodb_table};
 use fencing_lock::{AwsCredentials, DynamoDbBackend, DynamoDbSettings, Env, LockProblem};
 use serde_json::json;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 const PROGRAM: Program = Program {
@@ -17,7 +16,10 @@ const PROGRAM: Program = Program {
     is_cluster: false,
     has_places: false,
     answers: Readback::DynamoDb,
-    hints,
+    look: |server| {
+        format!("aws dynamodb scan --endpoint-url http://{server} --table-name fencing_locks")
+    },
+    guest: None,
     observe: |watch, layout| Box::pin(observe_dynamodb(watch, layout)),
 };
 
@@ -46,7 +48,7 @@ pub(super) const DYNAMODB: Service = Service {
         open: |servers| Box::pin(bare_writes(servers)),
     },
     ttl_conflict: |_| None,
-    open: |_, servers, _: Option<Defect>| -> Opened {
+    open: |_, servers, _: Option<Defect>, _| -> Opened {
         let server = only("dynamodb", servers)?;
         Ok(Arc::new(DynamoDbBackend::new(server, settings())?))
     },
@@ -78,13 +80,4 @@ async fn bare_writes(servers: &[String]) -> Result<BareWrites, LockProblem> {
             api.ask("PutItem", &item).await.map(drop)
         })
     }))
-}
-
-fn hints(servers: &[SocketAddr]) -> Vec<String> {
-    let all = joined(servers, ",");
-    let look = servers.first().map(|server| {
-        format!("aws dynamodb scan --endpoint-url http://{server} --table-name fencing_locks")
-    });
-    let contend = format!("fencepost contend --dynamodb {all} --duration 5s");
-    look.into_iter().chain([contend]).collect()
 }

@@ -1,14 +1,14 @@
 //! An etcd cluster: our own lock there, and the one that the server offers.
 
 use super::floor::{BareWrites, Floor, answered};
+use super::guest;
 use super::observe::observe_etcd;
 use super::{Defect, Keyspace, LockServers, Program, Readback, Service};
-use crate::model::{ClockName, ServicePlan, joined};
+use crate::model::{ClockName, ServicePlan};
 use etcd_client::ConnectOptions;
 use fencing_lock::servers::{EtcdFailure, EtcdWire, etcd_wire};
 use fencing_lock::{EtcdBackend, EtcdLockApiBackend, EtcdSettings, LockProblem};
 use futures_util::TryFutureExt;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +19,8 @@ const PROGRAM: Program = Program {
     is_cluster: true,
     has_places: true,
     answers: Readback::Etcd,
-    hints,
+    look: |server| format!("etcdctl --endpoints {server} member list"),
+    guest: Some(&guest::ETCD),
     observe: |watch, layout| Box::pin(observe_etcd(watch, layout)),
 };
 
@@ -54,13 +55,13 @@ pub(super) const ETCD: Service = Service {
         open: |servers| Box::pin(bare_writes(servers)),
     },
     ttl_conflict,
-    open: |_, servers, defect| Ok(Arc::new(EtcdBackend::new(servers, settings(defect))?)),
+    open: |_, servers, defect, _| Ok(Arc::new(EtcdBackend::new(servers, settings(defect))?)),
 };
 
 pub(super) const LOCK_API: Service = Service {
     group: "etcd-lock-api",
     keyspace: None,
-    open: |_, servers, defect| {
+    open: |_, servers, defect, _| {
         Ok(Arc::new(EtcdLockApiBackend::new(
             servers,
             settings(defect),
@@ -111,12 +112,4 @@ fn ttl_conflict(ttl: Duration) -> Option<&'static str> {
     // The cluster would grant a longer lease than was expected.
     let is_rounded = ttl < SHORTEST_LEASE || ttl.subsec_nanos() > 0;
     is_rounded.then_some("etcd counts leases in whole seconds, and grants at least 2s")
-}
-
-fn hints(servers: &[SocketAddr]) -> Vec<String> {
-    let all = joined(servers, ",");
-    vec![
-        format!("etcdctl --endpoints {all} member list"),
-        format!("fencepost contend --etcd {all} --duration 5s"),
-    ]
 }

@@ -3,12 +3,11 @@
 use super::floor::{ANSWER_WITHIN, BareWrites, Floor, answered};
 use super::observe::observe_mariadb;
 use super::{Defect, LockServers, Opened, Program, Readback, Service, only};
-use crate::model::{ServicePlan, joined};
+use crate::model::ServicePlan;
 use fencing_lock::LockProblem;
 use fencing_lock::servers::{MariadbConnection, connect_mariadb, mariadb_problem};
 use fencing_lock::{MariadbBackend, MariadbSettings};
 use futures_util::TryFutureExt;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 const PROGRAM: Program = Program {
@@ -18,7 +17,13 @@ const PROGRAM: Program = Program {
     is_cluster: false,
     has_places: false,
     answers: Readback::Mariadb,
-    hints,
+    look: |server| {
+        let (host, port) = (server.ip(), server.port());
+        format!(
+            "mariadb -h {host} -P {port} -u fencing_lock fencing_lock -e 'SELECT * FROM fencing_lock_tokens'"
+        )
+    },
+    guest: None,
     observe: |watch, layout| Box::pin(observe_mariadb(watch, layout)),
 };
 
@@ -48,7 +53,7 @@ pub(super) const MARIADB: Service = Service {
         open: |servers| Box::pin(bare_writes(servers)),
     },
     ttl_conflict: |_| None,
-    open: |_, servers, _: Option<Defect>| -> Opened {
+    open: |_, servers, _: Option<Defect>, _| -> Opened {
         let server = only("mariadb", servers)?;
         let settings = MariadbSettings::default();
         Ok(Arc::new(MariadbBackend::new(server, settings)?))
@@ -61,7 +66,7 @@ pub(super) const WITHOUT_PING: Service = Service {
         ends_with_worker: true,
         ..ServicePlan::ONE_SERVER
     },
-    open: |_, servers, _: Option<Defect>| -> Opened {
+    open: |_, servers, _: Option<Defect>, _| -> Opened {
         let server = only("mariadb-without-ping", servers)?;
         let settings = MariadbSettings::default();
         let backend = MariadbBackend::new_without_ping(server, settings)?;
@@ -92,17 +97,4 @@ async fn bare_writes(servers: &[String]) -> Result<BareWrites, LockProblem> {
 async fn ask(connection: &MariadbConnection, statement: &str) -> Result<(), LockProblem> {
     let asked = connection.ask(statement).map_err(mariadb_problem);
     answered(asked).await.map(drop)
-}
-
-fn hints(servers: &[SocketAddr]) -> Vec<String> {
-    let all = joined(servers, ",");
-    let first = servers.first();
-    let look = first.map(|server| {
-        let (host, port) = (server.ip(), server.port());
-        format!(
-            "mariadb -h {host} -P {port} -u fencing_lock fencing_lock -e 'SELECT * FROM fencing_lock_tokens'"
-        )
-    });
-    let contend = format!("fencepost contend --mariadb {all} --duration 5s");
-    look.into_iter().chain([contend]).collect()
 }

@@ -5,8 +5,10 @@ mod consul;
 mod dynamodb;
 mod etcd;
 mod floor;
+mod guest;
 mod key_template;
 mod mariadb;
+mod memory;
 #[cfg(debug_assertions)]
 mod mutant;
 mod observe;
@@ -19,16 +21,17 @@ pub mod zookeeper;
 
 pub use dynamodb::settings as dynamodb_settings;
 pub use floor::{BareWrites, Floor};
+pub use guest::{Guest, Sighting, Visit};
 pub use key_template::KeyTemplate;
 #[cfg(debug_assertions)]
 pub use mutant::changes;
 use observe::Layout;
-pub use observe::Watch;
+pub use observe::{RedisBystander, Watch};
 pub use options::{LockOptions, OnLost, ReleaseStyle};
 pub use recorded::{outcome, valid_until_ns};
 
-use crate::model::{ServicePlan, not_one_of};
-use fencing_lock::{LockBackend, LockError, LockProblem};
+use crate::model::{ServicePlan, joined, not_one_of};
+use fencing_lock::{Env, LockBackend, LockError, LockProblem};
 use futures_util::future::BoxFuture;
 use std::fmt;
 use std::net::SocketAddr;
@@ -48,6 +51,8 @@ pub enum Backend {
     /// The same, with the highest of the nodes' own counters as the token. That token goes
     /// backwards even without any fault.
     RedlockUnsafeTokens,
+    /// Several independent Redis servers, of which each key has one, with its lock and its counter.
+    RedisSharded,
     /// A lease and a queue in the order of revisions.
     Etcd,
     /// The lock that the etcd server itself offers.
@@ -71,6 +76,11 @@ pub enum Backend {
     /// An item of a table in DynamoDB, or in a server that speaks its protocol.
     #[strum(serialize = "dynamodb")]
     DynamoDb,
+    /// One lock server in memory, in the simulation only.
+    Memory,
+    /// A majority of lock servers in memory, with the highest of their tokens, in the simulation
+    /// only. That token goes backwards even without any fault.
+    MemoryMajority,
 }
 
 impl Backend {
@@ -82,6 +92,7 @@ impl Backend {
             Backend::Redis => &redis::ONE_REDIS,
             Backend::Redlock => &redlock::REDLOCK,
             Backend::RedlockUnsafeTokens => &redlock::UNSAFE_TOKENS,
+            Backend::RedisSharded => &redis::SHARDED,
             Backend::Etcd => &etcd::ETCD,
             Backend::EtcdLockApi => &etcd::LOCK_API,
             Backend::PostgresLease => &postgres::LEASE,
@@ -92,6 +103,8 @@ impl Backend {
             Backend::Zookeeper => &zookeeper::ZOOKEEPER,
             Backend::Consul => &consul::CONSUL,
             Backend::DynamoDb => &dynamodb::DYNAMODB,
+            Backend::Memory => &memory::ONE_SERVER,
+            Backend::MemoryMajority => &memory::MAJORITY,
         }
     }
 
@@ -131,7 +144,7 @@ pub struct Service {
     pub floor: Floor,
     /// Returns why a lock cannot have this TTL, in words.
     pub ttl_conflict: fn(Duration) -> Option<&'static str>,
-    open: fn(&LockOptions, &[String], Option<Defect>) -> Opened,
+    open: fn(&LockOptions, &[String], Option<Defect>, Env) -> Opened,
 }
 
 pub type Opened = Result<Arc<dyn LockBackend>, LockError>;
@@ -179,8 +192,11 @@ pub struct Program {
     pub has_places: bool,
     /// The kind of questions that its servers answer about themselves.
     pub answers: Readback,
-    /// Returns commands that a person can run on these servers, at least on the first.
-    pub hints: fn(&[SocketAddr]) -> Vec<String>,
+    /// Returns a command by which a person can look at this server.
+    look: fn(&SocketAddr) -> String,
+    /// How servers of somebody else's are used; None if it is not known how nothing of a run is
+    /// left there.
+    pub guest: Option<&'static Guest>,
     observe: for<'a> fn(Watch<'a>, Layout) -> Observation<'a>,
 }
 
@@ -193,16 +209,30 @@ impl PartialEq for Program {
 }
 
 impl Program {
-    /// Returns every program that some service runs on, once each.
+    /// Returns commands that a person can run on these servers.
+    pub fn hints(&self, servers: &[SocketAddr]) -> Vec<String> {
+        let (name, all) = (self.name, joined(servers, ","));
+        let contend = format!("fencepost contend --{name} {all} --duration 5s");
+        let look = servers.first().map(self.look);
+        look.into_iter().chain([contend]).collect()
+    }
+
+    /// Returns every program that some service runs on, once each, without those that are only
+    /// simulated.
     pub fn all() -> Vec<&'static Program> {
         let mut all: Vec<&Program> = Vec::new();
         for backend in Backend::ALL {
             let program = backend.servers().program;
-            if !all.contains(&program) {
+            if !program.is_only_simulated() && !all.contains(&program) {
                 all.push(program);
             }
         }
         all
+    }
+
+    /// Returns whether it runs in no container and on no machine.
+    pub fn is_only_simulated(&self) -> bool {
+        *self == memory::PROGRAM
     }
 
     /// Returns the service that is meant if somebody names this many of its servers and no service.
@@ -220,6 +250,16 @@ impl Program {
     /// Watches a server as an observer and sends what it held, for `locks.jsonl`.
     pub async fn observe(&self, watch: Watch<'_>) -> Result<(), LockError> {
         let layout = Layout::new(self.own_keys, watch.keys);
+        self.observe_in(watch, layout).await
+    }
+
+    /// Does the same at a server of somebody else's, for keys that begin so. It only reads there.
+    pub async fn observe_as_guest(&self, watch: Watch<'_>, prefix: &str) -> Result<(), LockError> {
+        let layout = Layout::new(self.own_keys, watch.keys).within(prefix);
+        self.observe_in(watch, layout).await
+    }
+
+    async fn observe_in(&self, watch: Watch<'_>, layout: Layout) -> Result<(), LockError> {
         let (node, keys) = (watch.node, layout.shown());
         let observed = (self.observe)(watch, layout).await;
         observed.map_err(|problem| LockError::new(self.name, node, keys, problem))
@@ -243,6 +283,8 @@ pub enum Readback {
     Consul,
     /// The date of its answers, what it remembers.
     DynamoDb,
+    /// Its clock, what it remembers.
+    Memory,
     /// The date of its answers.
     Http,
 }
@@ -260,6 +302,7 @@ impl Readback {
             | Readback::Mariadb
             | Readback::Consul
             | Readback::DynamoDb
+            | Readback::Memory
             | Readback::Http => None,
         }
     }
@@ -285,6 +328,9 @@ fn only<'a>(backend: &'static str, servers: &'a [String]) -> Result<&'a str, Loc
 /// Opens the backend that these options name, at these servers (`host:port`).
 ///
 /// Nothing is connected yet: a missing server shows when a lock is asked for.
-pub fn open(options: &LockOptions, servers: &[String], defect: Option<Defect>) -> Opened {
-    (options.backend.service().open)(options, servers, defect)
+///
+/// Only the locks of a Redis can be in simulated surroundings; the others are always in the real
+/// ones.
+pub fn open(options: &LockOptions, servers: &[String], defect: Option<Defect>, env: Env) -> Opened {
+    (options.backend.service().open)(options, servers, defect, env)
 }

@@ -6,7 +6,7 @@ use fencing_lock::Mutant;
 /// Returns whether this lock has the place where the mistake is made. In other locks the mutant
 /// would change nothing, and prove nothing.
 pub fn changes(mutant: Mutant, lock: &LockOptions) -> bool {
-    let redis = lock.backend == Backend::Redis;
+    let redis = matches!(lock.backend, Backend::Redis | Backend::RedisSharded);
     let without_line = redis && !lock.wait.is_in_order();
     let compares = lock.release == ReleaseStyle::CompareAndDelete;
     let redlock = matches!(
@@ -22,6 +22,7 @@ pub fn changes(mutant: Mutant, lock: &LockOptions) -> bool {
         Mutant::EnterWithoutLock => without_line || redlock || lock.backend == Backend::Etcd,
         // Without proposals, the tokens of Redlock would only stay the same.
         Mutant::TokensBackwards => redis || lock.backend == Backend::Redlock,
+        Mutant::LateHandOff => redis && lock.wait.is_in_order(),
     }
 }
 
@@ -39,8 +40,9 @@ mod tests {
         };
         for &mutant in Mutant::ALL {
             let redis = changes(mutant, &lock(Backend::Redis, WaitPolicy::Spin));
+            let queue = changes(mutant, &lock(Backend::Redis, WaitPolicy::Queue));
             let redlock = changes(mutant, &lock(Backend::Redlock, WaitPolicy::Spin));
-            assert!(redis || redlock, "{mutant}");
+            assert!(redis || queue || redlock, "{mutant}");
             let etcd = changes(mutant, &lock(Backend::Etcd, WaitPolicy::Spin));
             assert_eq!(etcd, mutant == Mutant::EnterWithoutLock);
             assert!(!changes(

@@ -1,13 +1,13 @@
 //! One Postgres: leases that are rows of a table, and its advisory locks.
 
 use super::floor::{ANSWER_WITHIN, BareWrites, Floor, answered};
+use super::guest;
 use super::observe::observe_postgres;
 use super::{Defect, LockServers, Opened, Program, Readback, Service, only};
-use crate::model::{ServicePlan, joined};
+use crate::model::ServicePlan;
 use fencing_lock::servers::{PostgresConnection, connect_postgres, postgres_problem};
 use fencing_lock::{LockProblem, PostgresAdvisoryBackend, PostgresLeaseBackend, PostgresSettings};
 use futures_util::TryFutureExt;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 const PROGRAM: Program = Program {
@@ -17,7 +17,11 @@ const PROGRAM: Program = Program {
     is_cluster: false,
     has_places: false,
     answers: Readback::Postgres,
-    hints,
+    look: |server| {
+        let (host, port) = (server.ip(), server.port());
+        format!("psql -h {host} -p {port} -U postgres -c 'TABLE fencing_locks'")
+    },
+    guest: Some(&guest::POSTGRES),
     observe: |watch, layout| Box::pin(observe_postgres(watch, layout)),
 };
 
@@ -47,7 +51,7 @@ pub(super) const LEASE: Service = Service {
         open: |servers| Box::pin(bare_writes(servers)),
     },
     ttl_conflict: |_| None,
-    open: |_, servers, _: Option<Defect>| -> Opened {
+    open: |_, servers, _: Option<Defect>, _| -> Opened {
         let server = only("postgres-lease", servers)?;
         let settings = PostgresSettings::default();
         Ok(Arc::new(PostgresLeaseBackend::new(server, settings)?))
@@ -64,7 +68,7 @@ pub(super) const ADVISORY: Service = Service {
         keeps_grants: false,
         ..ServicePlan::ONE_SERVER
     },
-    open: |_, servers, _: Option<Defect>| -> Opened {
+    open: |_, servers, _: Option<Defect>, _| -> Opened {
         let server = only("postgres-advisory", servers)?;
         let settings = PostgresSettings::default();
         Ok(Arc::new(PostgresAdvisoryBackend::new(server, settings)?))
@@ -74,7 +78,7 @@ pub(super) const ADVISORY: Service = Service {
 
 /// The same locks, by a client that does not check whether its session is its own.
 pub(super) const ADVISORY_UNCHECKED: Service = Service {
-    open: |_, servers, _: Option<Defect>| -> Opened {
+    open: |_, servers, _: Option<Defect>, _| -> Opened {
         let server = only("postgres-advisory-unchecked", servers)?;
         let settings = PostgresSettings::default();
         let backend = PostgresAdvisoryBackend::new_unchecked(server, settings)?;
@@ -107,15 +111,4 @@ async fn bare_writes(servers: &[String]) -> Result<BareWrites, LockProblem> {
 async fn ask(connection: &PostgresConnection, statement: &str) -> Result<(), LockProblem> {
     let asked = connection.query_typed(statement, &[]);
     answered(asked.map_err(postgres_problem)).await.map(|_| ())
-}
-
-fn hints(servers: &[SocketAddr]) -> Vec<String> {
-    let all = joined(servers, ",");
-    let first = servers.first();
-    let look = first.map(|server| {
-        let (host, port) = (server.ip(), server.port());
-        format!("psql -h {host} -p {port} -U postgres -c 'TABLE fencing_locks'")
-    });
-    let contend = format!("fencepost contend --postgres {all} --duration 5s");
-    look.into_iter().chain([contend]).collect()
 }

@@ -1,15 +1,16 @@
-//! One Redis.
+//! One Redis, or several that share out the keys.
 
 use super::floor::{ANSWER_WITHIN, BareWrites, Floor};
+use super::guest;
 use super::observe::observe_redis;
+use super::redlock::NODES;
 use super::{Defect, Keyspace, LockOptions, LockServers, Opened, Program, Readback, Service, only};
-use crate::model::{ServicePlan, joined};
+use crate::model::ServicePlan;
 use ::redis::{AsyncConnectionConfig, Cmd, cmd};
 use fencing_lock::servers::bounded_redis::{self as bounded, RedisConnection};
 use fencing_lock::servers::{redis_client, redis_connect_problem, redis_problem};
-use fencing_lock::{LockProblem, RedisBackend, RedisSettings};
+use fencing_lock::{Env, LockProblem, RedisBackend, RedisSettings, ShardedRedisBackend};
 use futures_util::future::try_join_all;
-use std::net::SocketAddr;
 use std::sync::Arc;
 
 pub(super) const REDIS: Program = Program {
@@ -19,7 +20,8 @@ pub(super) const REDIS: Program = Program {
     is_cluster: false,
     has_places: false,
     answers: Readback::Redis,
-    hints,
+    look: |server| format!("redis-cli -p {} monitor", server.port()),
+    guest: Some(&guest::REDIS),
     observe: |watch, layout| Box::pin(observe_redis(watch, layout)),
 };
 
@@ -46,16 +48,38 @@ pub(super) const ONE_REDIS: Service = Service {
     open,
 };
 
-fn open(options: &LockOptions, servers: &[String], _defect: Option<Defect>) -> Opened {
+/// The same servers as those of Redlock, and no majority of them.
+pub(super) const SHARDED: Service = Service {
+    group: "redis-sharded",
+    servers: NODES,
+    keyspace: None,
+    floor: Floor {
+        words: "SET, DEL on one of the servers",
+        open: |servers| Box::pin(bare_writes(servers.get(..1).unwrap_or_default())),
+    },
+    tokens: "a counter in memory for each key, on one of the servers",
+    open: |options, servers, defect, env| {
+        let settings = settings(options, defect);
+        let backend = ShardedRedisBackend::with_env(servers, settings, env)?;
+        Ok(Arc::new(backend))
+    },
+    ..ONE_REDIS
+};
+
+fn open(options: &LockOptions, servers: &[String], defect: Option<Defect>, env: Env) -> Opened {
     let server = only("redis", servers)?;
-    let settings = RedisSettings {
+    let settings = settings(options, defect);
+    Ok(Arc::new(RedisBackend::with_env(server, settings, env)?))
+}
+
+fn settings(options: &LockOptions, _defect: Option<Defect>) -> RedisSettings {
+    RedisSettings {
         wait: options.wait,
         fence_floor: options.fence_floor,
         #[cfg(debug_assertions)]
         mutant: _defect,
         ..RedisSettings::default()
-    };
-    Ok(Arc::new(RedisBackend::new(server, settings)?))
+    }
 }
 
 /// The key is set with a TTL, as that of a lock is, on every node at once.
@@ -91,12 +115,4 @@ async fn everywhere(nodes: &[RedisConnection], command: &Cmd) -> Result<(), Lock
         }
     };
     try_join_all(nodes.iter().map(ask)).await.map(|_| ())
-}
-
-fn hints(servers: &[SocketAddr]) -> Vec<String> {
-    let all = joined(servers, ",");
-    let first = servers.first();
-    let monitor = first.map(|server| format!("redis-cli -p {} monitor", server.port()));
-    let contend = format!("fencepost contend --redis {all} --duration 5s");
-    monitor.into_iter().chain([contend]).collect()
 }

@@ -4,10 +4,10 @@ use super::floor::Floor;
 use super::redis::{REDIS, bare_writes};
 use super::{Defect, LockServers, Opened, Service};
 use crate::model::ServicePlan;
-use fencing_lock::{RedlockBackend, RedlockSettings, TokenScheme};
+use fencing_lock::{Env, RedlockBackend, RedlockSettings, TokenScheme};
 use std::sync::Arc;
 
-const NODES: LockServers = LockServers {
+pub(super) const NODES: LockServers = LockServers {
     program: &REDIS,
     at_least: 3,
     at_most: None,
@@ -32,21 +32,21 @@ pub(super) const REDLOCK: Service = Service {
         open: |servers| Box::pin(bare_writes(servers)),
     },
     ttl_conflict: |_| None,
-    open: |_, servers, defect| open(servers, TokenScheme::Strict, defect),
+    open: |_, servers, defect, env| open(servers, TokenScheme::Strict, defect, env),
 };
 
 /// Redlock with tokens that may go backwards; its locks are those of Redlock.
 pub(super) const UNSAFE_TOKENS: Service = Service {
-    open: |_, servers, defect| open(servers, TokenScheme::UnsafeMaxOfCounters, defect),
+    open: |_, servers, defect, env| open(servers, TokenScheme::UnsafeMaxOfCounters, defect, env),
     ..REDLOCK
 };
 
-fn open(servers: &[String], tokens: TokenScheme, _defect: Option<Defect>) -> Opened {
+fn open(servers: &[String], tokens: TokenScheme, _defect: Option<Defect>, env: Env) -> Opened {
     let settings = RedlockSettings {
         tokens,
         #[cfg(debug_assertions)]
         mutant: _defect,
         ..RedlockSettings::default()
     };
-    Ok(Arc::new(RedlockBackend::new(servers, settings)?))
+    Ok(Arc::new(RedlockBackend::with_env(servers, settings, env)?))
 }

@@ -3,11 +3,10 @@
 use super::floor::{BareWrites, Floor, answered};
 use super::observe::observe_zookeeper;
 use super::{Defect, LockServers, Opened, Program, Readback, Service};
-use crate::model::{ClockName, ServicePlan, joined};
+use crate::model::{ClockName, ServicePlan};
 use fencing_lock::{LockProblem, ZookeeperBackend, ZookeeperSettings};
 use futures_util::{FutureExt, TryFutureExt};
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -22,7 +21,8 @@ const PROGRAM: Program = Program {
     is_cluster: true,
     has_places: true,
     answers: Readback::Zookeeper,
-    hints,
+    look: |server| format!("zkCli.sh -server {server} ls -R /fencing-lock"),
+    guest: None,
     observe: |watch, layout| Box::pin(observe_zookeeper(watch, layout)),
 };
 
@@ -61,7 +61,7 @@ pub(super) const ZOOKEEPER: Service = Service {
         let is_kept = (SHORTEST_SESSION..=LONGEST_SESSION).contains(&ttl);
         (!is_kept).then_some("the ZooKeeper of this project keeps sessions of 500ms to 60s")
     },
-    open: |_, servers, _: Option<Defect>| -> Opened {
+    open: |_, servers, _: Option<Defect>, _| -> Opened {
         let settings = ZookeeperSettings::default();
         Ok(Arc::new(ZookeeperBackend::new(servers, settings)?))
     },
@@ -91,14 +91,6 @@ async fn bare_writes(members: &[String]) -> Result<BareWrites, LockProblem> {
             Ok(())
         })
     }))
-}
-
-fn hints(servers: &[SocketAddr]) -> Vec<String> {
-    let all = joined(servers, ",");
-    let first = servers.first();
-    let look = first.map(|server| format!("zkCli.sh -server {server} ls -R /fencing-lock"));
-    let contend = format!("fencepost contend --zookeeper {all} --duration 5s");
-    look.into_iter().chain([contend]).collect()
 }
 
 /// The facts that a server reports about itself.

@@ -19,7 +19,7 @@ use crate::model::{EventKind, Gate};
 use crate::resource::{ClientError, ResourceClient};
 use crate::services;
 use fencing_lock::{
-    self, LockBackend, LockClient, LockError, LockMetrics, LockSettings, MAX_KEY_BYTES,
+    self, Env, LockBackend, LockClient, LockError, LockMetrics, LockSettings, MAX_KEY_BYTES,
     ReentrantLocks,
 };
 use metrics_server::serve_metrics;
@@ -96,12 +96,40 @@ pub async fn run_with(
     lines: mpsc::Receiver<String>,
     output: impl Write + Send + 'static,
 ) -> Result<WorkerEnd, WorkerError> {
-    let metrics = LockMetrics::default();
-    let locks = ReentrantLocks::new(lock_client(&task, metrics.clone())?);
     let resource = ResourceClient::new(&task.resource, RESOURCE_TIMEOUT).map_err(|source| {
         let url = task.resource.clone();
         WorkerError::Resource { url, source }
     })?;
+    let resource = styled(resource, &task)?;
+    run_in(Env::default(), resource, task, lines, output).await
+}
+
+/// Makes the client write as the task wants it.
+fn styled(resource: ResourceClient, task: &WorkerTask) -> Result<ResourceClient, WorkerError> {
+    let conflict = |reason: String| WorkerError::Conflict("writes", reason);
+    if task.writes.begins_with_the_read() && !task.reads {
+        return Err(conflict(format!("{} begins with the read", task.writes)));
+    }
+    let styled = resource.with_style(task.writes);
+    styled.ok_or_else(|| {
+        let remedy = "a table of a Postgres knows every way, an S3 compare and two mistakes";
+        conflict(format!(
+            "{} is no way to write to it: {remedy}",
+            task.writes
+        ))
+    })
+}
+
+/// Does the same in surroundings that may be simulated.
+pub async fn run_in(
+    env: Env,
+    resource: ResourceClient,
+    task: WorkerTask,
+    lines: mpsc::Receiver<String>,
+    output: impl Write + Send + 'static,
+) -> Result<WorkerEnd, WorkerError> {
+    let metrics = LockMetrics::default();
+    let locks = ReentrantLocks::new(lock_client(&task, metrics.clone(), env)?);
     let emitter = Emitter::new(&task.worker, output);
     let (gates, input_ended) = Gates::new(&task.gates, lines, &emitter);
     let rounds = Rounds {
@@ -125,14 +153,14 @@ pub async fn run_with(
 
 /// The deadline of one request to the resource. The worker must still be waiting for the answer
 /// when a network delays a write for longer than any TTL.
-const RESOURCE_TIMEOUT: Duration = Duration::from_secs(30);
+pub const RESOURCE_TIMEOUT: Duration = Duration::from_secs(30);
 /// The pause after a failed round. Without it, the worker would ask a server that refuses
 /// connections as fast as it can refuse.
 const AFTER_A_FAILURE: Duration = Duration::from_millis(100);
 
 async fn play_all(rounds: &Rounds<'_>) -> io::Result<()> {
     let Rounds { task, emitter, .. } = rounds;
-    emitter.emit(EventKind::Ready { lacks: Vec::new() })?;
+    emitter.emit(EventKind::ready(Vec::new()))?;
     rounds.gates.pass(Gate::Start, 0, emitter).await?;
     let started_ns = raw_monotonic_ns();
     let since_start = || Duration::from_nanos(raw_monotonic_ns() - started_ns);
@@ -147,14 +175,18 @@ async fn play_all(rounds: &Rounds<'_>) -> io::Result<()> {
 }
 
 /// Makes the lock client without connecting: an absent server shows in the rounds.
-fn lock_client(task: &WorkerTask, metrics: LockMetrics) -> Result<LockClient, WorkerError> {
+fn lock_client(
+    task: &WorkerTask,
+    metrics: LockMetrics,
+    env: Env,
+) -> Result<LockClient, WorkerError> {
     if task.key.is_empty() || task.key.len() > MAX_KEY_BYTES {
         return Err(WorkerError::Key(task.key.len()));
     }
     if let Some((flag, reason)) = task.lock_options().conflict() {
         return Err(WorkerError::Conflict(flag, reason));
     }
-    let backend = open(task)?;
+    let backend = open(task, env)?;
     let settings = LockSettings {
         ttl: task.ttl,
         seed: task.seed,
@@ -162,7 +194,7 @@ fn lock_client(task: &WorkerTask, metrics: LockMetrics) -> Result<LockClient, Wo
     Ok(LockClient::new(backend, settings, metrics)?)
 }
 
-fn open(task: &WorkerTask) -> Result<Arc<dyn LockBackend>, WorkerError> {
+fn open(task: &WorkerTask, env: Env) -> Result<Arc<dyn LockBackend>, WorkerError> {
     let lock = task.lock_options();
     #[cfg(debug_assertions)]
     if let Some(mutant) = task.mutant
@@ -175,7 +207,7 @@ fn open(task: &WorkerTask) -> Result<Arc<dyn LockBackend>, WorkerError> {
     let defect = task.mutant;
     #[cfg(not(debug_assertions))]
     let defect = None;
-    Ok(services::open(&lock, &task.endpoints, defect)?)
+    Ok(services::open(&lock, &task.endpoints, defect, env)?)
 }
 
 /// Completes only when the page cannot be served.

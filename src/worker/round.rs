@@ -1,5 +1,6 @@
 use super::WorkerTask;
 use super::protocol::{Emitter, Gates};
+use crate::clock::stand_still;
 use crate::model::{BodyHash, EventKind, Fence, Gate, ReleaseOutcome, RowValue, Step};
 use crate::resource::{ClientError, ResourceClient, WriteAnswer, WriteRequest};
 use crate::services;
@@ -44,6 +45,7 @@ impl Rounds<'_> {
             valid_until_ns: Some(services::valid_until_ns(&outer)),
         })?;
         let played = self.hold(round, &outer).await?;
+        self.resource.leave();
         self.release(round, outer).await?;
         Ok(played)
     }
@@ -113,15 +115,14 @@ impl Rounds<'_> {
     }
 
     async fn read_work_write(&self, round: u32, lease: &Lease) -> io::Result<Played> {
-        let basis = match self.read().await {
+        let basis = match self.read(lease).await {
             Ok(basis) => basis,
             Err(error) => return self.failed(round, Step::Read, error),
         };
         self.work(lease).await;
         if !self.task.pause.is_zero() {
-            // This blocks the one thread that everything runs on, including the watchdog, as a
-            // garbage collector would.
-            std::thread::sleep(self.task.pause);
+            // This blocks the one thread that everything runs on, including the watchdog.
+            stand_still(self.task.pause).await;
         }
         if let Some(reason) = lease.lost_reason() {
             self.emit(EventKind::Lost {
@@ -148,16 +149,17 @@ impl Rounds<'_> {
             };
         };
         tokio::select! {
+            biased;
             () = sleep(self.task.work) => {}
             () = lost => {}
         }
     }
 
-    async fn read(&self) -> Result<Basis, ClientError> {
+    async fn read(&self, lease: &Lease) -> Result<Basis, ClientError> {
         if !self.task.reads {
             return Ok(Basis::default());
         }
-        let stored = self.resource.get(&self.task.key).await?;
+        let stored = self.resource.begin(&self.task.key, lease.fence()).await?;
         // Positions begin at 1, so 0 means that there was no value yet.
         Ok(stored.map_or(
             Basis {

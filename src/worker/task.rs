@@ -1,4 +1,4 @@
-use crate::model::{Fence, FenceFloor, Gate, WaitPolicy, parse_duration};
+use crate::model::{Fence, FenceFloor, Gate, WaitPolicy, WriteStyle, parse_duration};
 use crate::services::{Backend, LockOptions, OnLost, ReleaseStyle};
 use clap::Args;
 use clap::builder::FalseyValueParser;
@@ -106,6 +106,11 @@ pub struct WorkerTask {
     /// Read the value before the work, and say with the write what was read: true or false
     #[arg(long, env = "FENCEPOST_READS", default_value_t = true, action = clap::ArgAction::Set)]
     pub reads: bool,
+
+    /// How to write to a table of a Postgres: compare, lock-row, retry, or a mistake to show:
+    /// check-then-write, fence-elsewhere, retry-blindly
+    #[arg(long, env = "FENCEPOST_WRITES", default_value_t)]
+    pub writes: WriteStyle,
 
     /// Seed of everything random, such as the waits between two tries
     #[arg(long, env = "FENCEPOST_SEED", default_value_t = 1)]

@@ -9,13 +9,17 @@ mod nearest;
 mod overlay;
 mod parse;
 mod report;
+mod tree;
 pub mod values;
+mod write;
 
 pub use fields::Fields;
 pub use nearest::suggestion;
 pub use overlay::overlay;
 pub use parse::parse;
 pub use report::{Complaint, InvalidFile, Report};
+pub use tree::{Path, Turn};
+pub use write::write;
 
 /// Line and column, both counted from one, as editors do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -32,6 +36,11 @@ impl Place {
             line: 0,
             column: number * PARTS + nth,
         }
+    }
+
+    /// Returns whether it is in an override, and not in the file.
+    pub fn is_outside(self) -> bool {
+        self.number_outside().is_some()
     }
 
     /// Returns the number of the override, if the place is not in the file.
@@ -85,22 +94,36 @@ impl Node {
 
     /// Gives the node and everything in it a place outside of the file, each part its own.
     pub fn move_outside(&mut self, number: usize) {
-        self.move_parts(number, &mut 0);
+        let mut nth = 0;
+        self.place_anew(&mut || {
+            nth += 1;
+            Place::outside(number, nth)
+        });
     }
 
-    fn move_parts(&mut self, number: usize, nth: &mut usize) {
-        self.place = next_outside(number, nth);
+    /// Gives a tree that was made places like those of a file with one value in a line: checks tell
+    /// values apart by their places.
+    pub fn place_in_lines(&mut self) {
+        let mut line = 0;
+        self.place_anew(&mut || {
+            line += 1;
+            Place { line, column: 1 }
+        });
+    }
+
+    fn place_anew(&mut self, next: &mut impl FnMut() -> Place) {
+        self.place = next();
         match &mut self.value {
             Value::Scalar(_) => {}
             Value::List(items) => {
                 for item in items {
-                    item.move_parts(number, nth);
+                    item.place_anew(next);
                 }
             }
             Value::Map(entries) => {
                 for (key, node) in entries {
-                    key.place = next_outside(number, nth);
-                    node.move_parts(number, nth);
+                    key.place = next();
+                    node.place_anew(next);
                 }
             }
         }
@@ -143,9 +166,4 @@ impl Node {
         report.add(self.place, format!("expected {expected}, found {found}"));
         None
     }
-}
-
-fn next_outside(number: usize, nth: &mut usize) -> Place {
-    *nth += 1;
-    Place::outside(number, *nth)
 }

@@ -155,7 +155,7 @@ fn a_home_without_scenarios_is_refused() {
     let empty = empty.path().to_str().expect("a plain path");
     offline(&["--home", empty, "list"])
         .expect_code(64)
-        .expect_said(&["has no scenarios/ and compose/"]);
+        .expect_said(&["has neither scenarios/ nor compose/"]);
 }
 
 #[test]

@@ -39,7 +39,7 @@ fn plain_compose_starts_a_topology() {
 #[test]
 fn plain_compose_finds_the_same_services_in_every_topology() {
     let Some(program) = program() else { return };
-    let topologies = Topology::load_all(&project().join("compose")).unwrap();
+    let topologies = Topology::load_all([project().join("compose")]).unwrap();
     for (name, topology) in topologies {
         let file = format!("compose/{name}.yml");
         let arguments = ["-f", &file, "--profile", "workers", "config", "--services"];

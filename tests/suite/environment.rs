@@ -4,7 +4,7 @@ use crate::support::*;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-const VARIABLES: [&str; 9] = [
+const VARIABLES: [&str; 10] = [
     "TOKIO_WORKER_THREADS",
     "RUST_LOG",
     "RUST_BACKTRACE",
@@ -14,6 +14,7 @@ const VARIABLES: [&str; 9] = [
     "TERM",
     "CI",
     "LOG_LEVEL",
+    "TOXIPROXY_AUTH_TOKEN",
 ];
 
 #[test]

@@ -138,9 +138,9 @@ struct Ground {
 
 impl Ground {
     fn new(name: &str) -> Ground {
-        let home = home_with_only(&[SCENARIO, "ttl-below-work"]);
+        let home = Home::with_only(&[SCENARIO, "ttl-below-work"]);
         // Elsewhere, else a night would run it too.
-        let next_door = home_with_only(&[]);
+        let next_door = Home::with_only(&[]);
         next_door.write("scenarios/neighbour.yml", NEIGHBOUR);
         let results = fresh_folder(&format!("kill-campaign-{name}"));
         Ground {
@@ -197,16 +197,4 @@ fn seed() -> u64 {
     let seed = number("FENCEPOST_KILLS_SEED").unwrap_or(now);
     println!("FENCEPOST_KILLS_SEED={seed}");
     seed
-}
-
-fn home_with_only(scenarios: &[&str]) -> Home {
-    let home = Home::new();
-    for entry in std::fs::read_dir(home.file("scenarios")).expect("a folder") {
-        let path = entry.expect("readable").path();
-        let name = path.file_stem().and_then(|name| name.to_str());
-        if !name.is_some_and(|name| scenarios.contains(&name)) {
-            std::fs::remove_file(path).expect("a copy");
-        }
-    }
-    home
 }

@@ -50,7 +50,7 @@ fn the_containers_of_a_run_have_the_least_rights_and_take_their_data_along() {
 #[tokio::test]
 async fn helpers_have_their_one_capability_alone() {
     let cluster = own_cluster("least").await;
-    let topology = Topology::load(&project().join("compose/redis.yml")).unwrap();
+    let topology = Topology::load(project().join("compose/redis.yml")).unwrap();
     let redis: NodeSpec = topology.services["redis"].node(&named("redis"));
     let image = redis.image.clone();
     start_services(&*cluster, &[redis]).await.unwrap();

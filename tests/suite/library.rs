@@ -4,6 +4,7 @@
 mod comparison;
 mod defects;
 mod scenarios;
+mod simulated;
 
 use crate::support::*;
 use fencepost::model::Expectations;
@@ -11,7 +12,7 @@ use fencepost::scenario::{Library, Scenario, Settings, Surroundings};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The longest takes two minutes; a busy machine gets more.
@@ -58,6 +59,7 @@ fn every_load_comes_out_as_expected_at_a_small_size() {
             "ten-million-keys" => {
                 "keyspace.keys=20k lock.ttl=2s keyspace.counters=3s keyspace.watch=4s"
             }
+            "fence-counters" => "duration=1s contend.contenders=4 contend.floor=1s",
             "etcd-leases" => "keyspace.keys=200 lock.ttl=2s",
             // Tests of its own play two of its services.
             "compare-services" => continue,
@@ -160,7 +162,7 @@ fn about(text: &str) -> &str {
 }
 
 fn loaded(name: &str) -> Scenario {
-    let library = Library::new(project().join("scenarios"));
+    let library = Library::new([project().join("scenarios")]);
     let scenario = library.load(name, &Settings::default(), &Surroundings::Recorded);
     scenario.unwrap_or_else(|error| panic!("{name}: {error}"))
 }
@@ -187,6 +189,7 @@ fn scenario_names() -> Vec<String> {
 enum Runtime {
     Docker,
     Local,
+    Sim,
 }
 
 impl Runtime {
@@ -194,6 +197,7 @@ impl Runtime {
         match self {
             Runtime::Docker => "docker",
             Runtime::Local => "local",
+            Runtime::Sim => "sim",
         }
     }
 
@@ -202,6 +206,7 @@ impl Runtime {
         match self {
             Runtime::Docker => run_on_docker(docker_shared(), arguments),
             Runtime::Local => local().run_within(WITHIN, arguments),
+            Runtime::Sim => run_simulated(arguments),
         }
     }
 
@@ -209,6 +214,7 @@ impl Runtime {
         match self {
             Runtime::Docker => run_on_docker(docker_alone(), arguments),
             Runtime::Local => local_alone().run_within(WITHIN, arguments),
+            Runtime::Sim => run_simulated(arguments),
         }
     }
 }
@@ -216,6 +222,11 @@ impl Runtime {
 fn run_on_docker(_turn: Turn, arguments: &[&str]) -> Ended {
     let given = [&["run", "--runtime", "docker"], arguments].concat();
     start(command(given)).wait_within(WITHIN)
+}
+
+/// It needs neither a turn nor a server.
+fn run_simulated(arguments: &[&str]) -> Ended {
+    offline(&[&["run", "--runtime", "sim"], arguments].concat())
 }
 
 fn run_scenario(runtime: Runtime, results: &Path, name: &str, more: &[&str]) {

@@ -27,6 +27,7 @@ fn one_backend_brings_nothing_of_the_harness_along() {
         ("zookeeper", false),
         ("consul", false),
         ("dynamodb", false),
+        ("memory", false),
     ] {
         let mut tree = cargo(&project());
         tree.args([

@@ -31,13 +31,7 @@ struct Night {
 
 impl Night {
     fn new(test: &str) -> Night {
-        let home = Home::new();
-        for entry in fs::read_dir(home.file("scenarios")).expect("a folder") {
-            let path = entry.expect("readable").path();
-            if path.file_stem().is_none_or(|name| name != SCENARIO) {
-                fs::remove_file(path).expect("a copy");
-            }
-        }
+        let home = Home::with_only(&[SCENARIO]);
         home.write("scenarios/calm.yml", CALM);
         let results = fresh_folder(&format!("nightly-{test}"));
         Night {

@@ -1,60 +1,18 @@
 //! The resource as tables of a real Postgres, beside the resource of this program.
 
-use crate::support::{docker_shared, own_postgres};
-use fencepost::model::{Fence, FencingToken, LogRow, RowOutcome};
-use fencepost::resource::{
-    self, ClientError, Config, ResourceClient, Stored, WriteAnswer, WriteRequest,
+use crate::support::{
+    a_write as write, decides_as_the_http_resource, docker_shared,
+    one_of_many_writers_at_a_time_decides, own_postgres, resource_client as client,
 };
+use fencepost::model::{Fence, FencingToken, RowOutcome, WriteStyle};
+use fencepost::resource::{ClientError, ResourceClient, WriteAnswer};
 use fencing_lock::servers::connect_postgres;
 use futures_util::StreamExt;
-use futures_util::future::join_all;
 use std::time::Duration;
-use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 const SECOND: Duration = Duration::from_secs(1);
 const TIMEOUT: Duration = Duration::from_secs(10);
-
-fn client(url: &str) -> ResourceClient {
-    ResourceClient::new(url, TIMEOUT).unwrap()
-}
-
-fn write(key: &str, token: u64, seq: u64, owner: &str, body: &str) -> WriteRequest {
-    WriteRequest {
-        key: key.to_owned(),
-        token: Some(FencingToken(token)),
-        token_seq: seq,
-        owner: (!owner.is_empty()).then(|| owner.to_owned()),
-        based_on: Some(token),
-        body: body.to_owned().into(),
-    }
-}
-
-/// Starts the resource of this program, which stops with the test.
-async fn http_resource(fence: Fence) -> (tempfile::TempDir, ResourceClient) {
-    let folder = tempfile::tempdir().unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    let opened = resource::open(Config::new(fence, folder.path())).unwrap();
-    tokio::spawn(opened.serve(listener, std::future::pending()));
-    (folder, client(&url))
-}
-
-/// A row as both kinds of resource have to have it. Positions may have gaps in one of them, so
-/// each row is named by its place in the log.
-fn comparable(log: &[LogRow]) -> Vec<LogRow> {
-    let numbered = log.iter().zip(1..);
-    let row = |(row, place): (&LogRow, u64)| LogRow {
-        seq: place,
-        at_ns: 0,
-        ..row.clone()
-    };
-    numbered.map(row).collect()
-}
-
-fn value_of(stored: Option<Stored>) -> Option<(String, Option<FencingToken>)> {
-    stored.map(|stored| (format!("{:?}", stored.value), stored.max_fence))
-}
 
 /// The statement has to decide as the resource of this program does, whatever comes.
 #[tokio::test]
@@ -62,80 +20,19 @@ async fn tables_decide_as_the_http_resource_does() {
     let _turn = docker_shared();
     let postgres = own_postgres();
     for fence in [Fence::On, Fence::Off] {
-        let (_folder, http) = http_resource(fence).await;
         let tables = client(&format!("postgres://{}?fence={fence}", postgres.address));
         tables.prepare().await.unwrap();
-        let before = tables.log().await.unwrap().len();
-        let mut random = fastrand::Rng::with_seed(7);
-        for number in 0..400 {
-            let key = format!("{fence}-{}", random.u8(0..3));
-            let owner = ["", "a", "b"][random.usize(0..3)];
-            let body = ["x", "y"][random.usize(0..2)];
-            let attempt = write(&key, random.u64(1..12), random.u64(0..3), owner, body);
-            let answers = (
-                http.put(&attempt).await.unwrap(),
-                tables.put(&attempt).await.unwrap(),
-            );
-            match answers {
-                (WriteAnswer::Accepted { .. }, WriteAnswer::Accepted { .. }) => {}
-                (one, other) => assert_eq!(one, other, "write {number}: {attempt:?}"),
-            }
-            let values = (
-                http.get(&key).await.unwrap(),
-                tables.get(&key).await.unwrap(),
-            );
-            assert_eq!(value_of(values.0), value_of(values.1), "write {number}");
-        }
-        let (http, tables) = (http.log().await.unwrap(), tables.log().await.unwrap());
-        assert_eq!(comparable(&http), comparable(&tables[before..]));
-        let outcomes = [
-            RowOutcome::Accepted,
-            RowOutcome::Duplicate,
-            RowOutcome::Rejected,
-        ];
-        let came = |outcome: &&RowOutcome| http.iter().any(|row| row.outcome == **outcome);
-        let expected = if fence == Fence::On { 3 } else { 1 };
-        assert_eq!(outcomes.iter().filter(came).count(), expected);
+        decides_as_the_http_resource(&[tables], fence, 7).await;
     }
 }
 
-/// Writers of one key come at the same moment, and each sees what the one before it left.
 #[tokio::test(flavor = "multi_thread")]
-async fn one_of_many_writers_at_a_time_decides() {
+async fn one_of_many_writers_of_a_row_at_a_time_decides() {
     let _turn = docker_shared();
     let postgres = own_postgres();
     let tables = client(&format!("postgres://{}", postgres.address));
     tables.prepare().await.unwrap();
-    for round in 0..10 {
-        let key = format!("key-{round}");
-        let writers = (1..=16).map(|token| {
-            let (tables, key) = (tables.clone(), key.clone());
-            let owner = format!("owner-{token}");
-            tokio::spawn(async move { tables.put(&write(&key, token, 0, &owner, "x")).await })
-        });
-        for answer in join_all(writers).await {
-            if let WriteAnswer::Rejected { seen, got } = answer.unwrap().unwrap() {
-                assert!(
-                    seen >= got,
-                    "{got} was refused although {seen} was the highest"
-                );
-            }
-        }
-        let log = tables.log().await.unwrap();
-        let mut highest = None;
-        for row in log.iter().filter(|row| row.key == key) {
-            assert_eq!(row.seen, highest, "{row:?}");
-            assert_eq!(
-                row.outcome == RowOutcome::Accepted,
-                row.token > highest,
-                "{row:?}"
-            );
-            highest = highest.max(row.token);
-        }
-        let stored = tables.get(&key).await.unwrap().unwrap();
-        assert_eq!(stored.max_fence, Some(FencingToken(16)));
-        assert_eq!(highest, Some(FencingToken(16)));
-    }
+    one_of_many_writers_at_a_time_decides(|| tables.clone(), true).await;
 }
 
 #[tokio::test]
@@ -160,6 +57,28 @@ async fn those_who_follow_hear_of_every_row() {
             (Some(FencingToken(token)), outcome)
         );
     }
+}
+
+#[tokio::test]
+async fn those_who_fall_behind_miss_no_row() {
+    const ROWS: u64 = 10_000;
+    let _turn = docker_shared();
+    let postgres = own_postgres();
+    let tables = client(&format!("postgres://{}?announce=on", postgres.address));
+    tables.prepare().await.unwrap();
+    let rows = tables.follow().await.unwrap();
+    let writer = connect_postgres(&postgres.address, SECOND, |_| {}).await;
+    let many = format!(
+        "WITH logged AS (
+            INSERT INTO fencepost_log (position, at, key, outcome, token_seq, body)
+            SELECT n, clock_timestamp(), 'k', 'rejected', 0, '0' FROM generate_series(1, {ROWS}) AS n
+            RETURNING position
+        ) SELECT count(pg_notify('fencepost_log', position::text)::text) FROM logged"
+    );
+    writer.unwrap().batch_execute(&many).await.unwrap();
+    let positions = rows.take(ROWS as usize).map(|row| row.unwrap().seq);
+    let positions: Vec<u64> = timeout(TIMEOUT, positions.collect()).await.unwrap();
+    assert!(positions.into_iter().eq(1..=ROWS));
 }
 
 #[tokio::test]
@@ -212,4 +131,64 @@ async fn what_is_wrong_is_said_and_nothing_is_written() {
         let error = ResourceClient::new(url, TIMEOUT).unwrap_err();
         assert!(error.to_string().contains("it is on or off"), "{error}");
     }
+}
+
+/// The read of one holder keeps the next one waiting until its transaction ends, in either way.
+#[tokio::test]
+async fn a_locked_row_is_read_by_one_holder_at_a_time() {
+    let _turn = docker_shared();
+    let postgres = own_postgres();
+    let url = format!("postgres://{}?fence=off", postgres.address);
+    let holder = || client(&url).with_style(WriteStyle::LockRow).unwrap();
+    let (one, other) = (holder(), holder());
+    one.prepare().await.unwrap();
+    // There is no row yet, which `FOR UPDATE` alone would not lock.
+    assert_eq!(one.begin("k", FencingToken(1)).await.unwrap(), None);
+    let mut waits = tokio::spawn(async move {
+        let stored = other.begin("k", FencingToken(2)).await.unwrap();
+        (other, stored)
+    });
+    let waited = timeout(SECOND, &mut waits).await;
+    assert!(waited.is_err(), "the other one read a locked row");
+    let first = one.put(&write("k", 1, 0, "a", "first")).await.unwrap();
+    assert!(matches!(first, WriteAnswer::Accepted { .. }));
+    let (other, stored) = waits.await.unwrap();
+    let stored = stored.expect("the other one reads what the first one wrote");
+    assert_eq!(stored.value.as_bytes(), b"first");
+    // Without a write, the transaction is rolled back.
+    other.leave();
+    let again = one.begin("k", FencingToken(3)).await.unwrap();
+    assert_eq!(again, Some(stored));
+}
+
+/// Nothing of a transaction counts that its server has ended, and the writer knows it.
+#[tokio::test]
+async fn a_write_in_a_transaction_that_was_ended_is_refused() {
+    let _turn = docker_shared();
+    let postgres = own_postgres();
+    let url = format!("postgres://{}?fence=off", postgres.address);
+    let holder = client(&url).with_style(WriteStyle::LockRow).unwrap();
+    holder.prepare().await.unwrap();
+    holder.begin("k", FencingToken(1)).await.unwrap();
+    let server = connect_postgres(&postgres.address, SECOND, |_| ())
+        .await
+        .unwrap();
+    let end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+        WHERE state = 'idle in transaction'";
+    assert_eq!(server.query_typed(end, &[]).await.unwrap().len(), 1);
+    let error = holder
+        .put(&write("k", 1, 0, "a", "late"))
+        .await
+        .unwrap_err();
+    assert!(matches!(error, ClientError::Refused { .. }), "{error}");
+    assert!(error.to_string().contains("nothing was written"), "{error}");
+    assert_eq!(holder.get("k").await.unwrap(), None);
+    assert_eq!(holder.log().await.unwrap(), []);
+}
+
+#[test]
+fn only_a_table_has_several_ways_to_write() {
+    let http = client("http://127.0.0.1:1");
+    assert!(http.clone().with_style(WriteStyle::LockRow).is_none());
+    assert!(http.with_style(WriteStyle::Compare).is_some());
 }

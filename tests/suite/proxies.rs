@@ -12,7 +12,7 @@ use toxiproxy_server::NewProxy;
 #[test]
 fn the_proxies_are_those_of_the_topologies() {
     let bless = std::env::var_os("FENCEPOST_BLESS").is_some();
-    for (name, topology) in Topology::load_all(&project().join("compose")).unwrap() {
+    for (name, topology) in Topology::load_all([project().join("compose")]).unwrap() {
         let workers = topology.workers.iter().map(|worker| {
             let reached = topology.reached_by(worker);
             (worker.name.as_str(), proxies(&ways(&reached)))

@@ -14,6 +14,7 @@ mod observer;
 mod queue;
 mod reconnecting;
 mod reentrant;
+mod sharded;
 mod tokens;
 mod unsafe_release;
 mod waiting;

@@ -19,11 +19,11 @@ const PATIENCE: Duration = Duration::from_secs(20);
 #[tokio::test]
 async fn a_worker_in_python_speaks_the_protocol() {
     let cluster = own_cluster("redis-py").await;
-    let image = Image::named(EXAMPLE, &project());
+    let image = Image::named(EXAMPLE, &[project().into()]);
     assert_eq!(image.name, IMAGE);
     let runtime = DockerRuntime::connect(images_lock()).await.unwrap();
     runtime.prepare(&[image], &Silent).await.unwrap();
-    let topology = Topology::load(&project().join("compose/redis.yml")).unwrap();
+    let topology = Topology::load(project().join("compose/redis.yml")).unwrap();
     let services = topology.started().map(|(name, service)| service.node(name));
     let services: Vec<NodeSpec> = services.collect();
     start_services(&*cluster, &services).await.unwrap();
@@ -85,7 +85,7 @@ fn a_pause_is_too_long_for_redis_py_as_well() {
     ]);
     ended.expect_code(0).expect_said(&[
         "the resource accepts a's write with token 1, although 1 < 2",
-        "409 stale fencing token: seen 2, got 1",
+        "stale fencing token: seen 2, got 1",
         &format!("with {setting}"),
     ]);
     // Years later, too, without the folder that it was made from.

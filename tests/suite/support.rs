@@ -11,6 +11,7 @@ mod ordinary_user;
 mod promises;
 mod read;
 mod redis_connection;
+mod resources;
 mod results;
 mod said;
 mod servers;
@@ -31,18 +32,22 @@ pub use ordinary_user::{OrdinaryUser, SOCKET};
 pub use promises::{contenders_exclude_each_other, times, tokens_only_grow};
 pub use read::{await_row, json, rows, until};
 pub use redis_connection::connection_to;
+pub use resources::{
+    OwnS3, S3Process, a_write, decides_as_the_http_resource, http_resource,
+    one_of_many_writers_at_a_time_decides, resource_client,
+};
 pub use results::{Results, good, real};
 pub use said::Said;
 pub use servers::{
-    Server, consul_address, dynamodb_address, etcd_servers, mariadb_address, own_consul,
-    own_durable_redis, own_dynamodb, own_etcd, own_mariadb, own_postgres, own_redis,
+    Server, consul_address, dynamodb_address, etcd_servers, free_port, mariadb_address, own_consul,
+    own_durable_redis, own_dynamodb, own_etcd, own_mariadb, own_moto, own_postgres, own_redis,
     own_small_etcd, own_zookeeper, postgres_address, redis_address, redis_container,
     redlock_servers, start_together, zookeeper_servers,
 };
 pub use session::{once, tmp};
 pub use silent::Silent;
 pub use stranger::stranger;
-pub use turn::{Turn, docker_alone, docker_shared, skip};
+pub use turn::{Turn, docker_alone, docker_shared, machine_shared, skip};
 pub use wire::Wire;
 pub use xml::{all, junit};
 

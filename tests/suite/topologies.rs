@@ -44,7 +44,7 @@ async fn a_durable_redis_remembers_over_a_crash() {
         let cluster = &up.cluster;
         cluster.signal(&named("redis"), Signal::Kill).await.unwrap();
         cluster.await_end(&named("redis")).await.unwrap();
-        let topology = Topology::load(&project().join("compose/redis-durable.yml")).unwrap();
+        let topology = Topology::load(project().join("compose/redis-durable.yml")).unwrap();
         let node = topology.services["redis"].node(&named("redis"));
         cluster.start(&node).await.unwrap();
         cluster
@@ -82,7 +82,7 @@ async fn a_replica_is_ready_when_it_has_what_its_primary_has() {
 
 #[test]
 fn members_and_replicas_say_whom_they_connect_to() {
-    let topologies = Topology::load_all(&project().join("compose")).unwrap();
+    let topologies = Topology::load_all([project().join("compose")]).unwrap();
     let links = |name: &str| -> Vec<String> {
         let links = topologies[name].links();
         let each = links.flat_map(|(from, links)| {
@@ -103,6 +103,8 @@ fn members_and_replicas_say_whom_they_connect_to() {
         ]
     );
     assert_eq!(links("redis-replica"), ["redis-replica -> redis:6379"]);
+    let of_postgres = links("postgres-replica");
+    assert_eq!(of_postgres, ["postgres-replica -> postgres:5432"]);
     assert_eq!(links("redlock"), [""; 0]);
     let replica = &topologies["redis-replica"].services["redis-replica"];
     assert_eq!(replica.replica_of.as_deref(), Some("redis"));

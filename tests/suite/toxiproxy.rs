@@ -36,12 +36,12 @@ async fn flags_have_one_dash_or_two() {
         let server = Server::start(flags);
         assert!(server.base.starts_with("http://127.0.0.1:"));
         server.await_told("the seed is 7");
-        assert_eq!(server.client().version().await.unwrap(), "2.12.0");
+        assert_eq!(server.client().version().await.unwrap(), "2.13.0");
         assert_eq!(server.status_of("/metrics").await, 200);
     }
     for flag in ["-version", "--version"] {
         let ended = offline(&["toxiproxy", flag]).expect_code(0);
-        assert_eq!(ended.stdout, "2.12.0\n");
+        assert_eq!(ended.stdout, "toxiproxy-server version 2.13.0\n");
     }
 }
 
@@ -55,6 +55,20 @@ async fn the_log_level_comes_from_the_environment() {
     let mut wrong = crate::support::command(["toxiproxy"]);
     wrong.env("LOG_LEVEL", "loud");
     start(wrong).wait().expect_code(64).expect_said(&["loud"]);
+}
+
+#[tokio::test]
+async fn a_token_in_the_environment_is_asked_for_and_its_lack_is_warned_of() {
+    let mut command = command(["toxiproxy", "-host", "127.0.0.1", "-port", "0"]);
+    command.env("TOXIPROXY_AUTH_TOKEN", "secret");
+    let server = Server::run(command);
+    let refused = server.client().version().await.unwrap_err();
+    assert_eq!(refused.status(), Some(401));
+    let client = server.client().with_auth_token("secret").expect("a header");
+    assert_eq!(client.version().await.unwrap(), "2.13.0");
+    assert!(!server.told().contains("secret"), "{}", server.told());
+    let open = Server::start(&["-host", "0.0.0.0", "-port", "0"]);
+    open.await_told("asks for no token; set TOXIPROXY_AUTH_TOKEN");
 }
 
 #[test]

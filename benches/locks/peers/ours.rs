@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use fencepost::model::WaitPolicy;
 use fencepost::services::open;
 use fencepost::services::{Backend, LockOptions};
-use fencing_lock::ReleaseOutcome;
 use fencing_lock::{CohortSettings, RedisBackend, RedisSettings};
+use fencing_lock::{Env, ReleaseOutcome};
 use fencing_lock::{Lease, LockBackend, LockClient, LockMetrics, LockSettings};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -65,7 +65,7 @@ impl Ours {
             seed: fastrand::u64(..),
         };
         let backend: Arc<dyn LockBackend> = match self.cohort {
-            None => open(&self.options, &self.servers, None)?,
+            None => open(&self.options, &self.servers, None, Env::default())?,
             cohort => {
                 let wait = self.options.wait;
                 let settings = RedisSettings {

@@ -1,4 +1,9 @@
-#[cfg(any(feature = "consul", feature = "dynamodb", feature = "etcd"))]
+#[cfg(any(
+    feature = "consul",
+    feature = "dynamodb",
+    feature = "etcd",
+    feature = "memory"
+))]
 use crate::LockProblem;
 
 /// Returns the address without user and password, so that it may be shown.
@@ -14,7 +19,12 @@ pub fn without_password(address: &str) -> String {
 }
 
 /// Reads `host:port` or `http://host:port`. Without a default, the port has to be there.
-#[cfg(any(feature = "consul", feature = "dynamodb", feature = "etcd"))]
+#[cfg(any(
+    feature = "consul",
+    feature = "dynamodb",
+    feature = "etcd",
+    feature = "memory"
+))]
 pub(crate) fn http_server(
     address: &str,
     default_port: Option<u16>,
@@ -58,7 +68,12 @@ pub(crate) fn http_server(
 mod tests {
     use super::*;
 
-    #[cfg(any(feature = "consul", feature = "dynamodb", feature = "etcd"))]
+    #[cfg(any(
+        feature = "consul",
+        feature = "dynamodb",
+        feature = "etcd",
+        feature = "memory"
+    ))]
     #[test]
     fn addresses_that_cannot_be_meant_are_refused() {
         for (good, host) in [

@@ -2,8 +2,8 @@
 //!
 //! This is the only file of the crate that looks at a wall clock, draws at random, starts
 //! a task or opens a stream. Some connections are opened by a client library, and never in a
-//! world: those to an etcd, to a MariaDB, and to a ZooKeeper (whose library also has timers and
-//! tasks of its own).
+//! world: those to a MariaDB, and to a ZooKeeper (whose library also has timers and tasks of its
+//! own). An etcd is dialled by its library, unless there is a world.
 //! Waits use tokio's clock, which a test can pause.
 
 #[cfg(feature = "backend")]
@@ -123,8 +123,9 @@ impl Env {
         }
     }
 
+    /// Opens a connection to a server.
     #[cfg(feature = "dials")]
-    pub(crate) async fn dial(&self, host: &str, port: u16) -> io::Result<Dialed> {
+    pub async fn dial(&self, host: &str, port: u16) -> io::Result<Dialed> {
         Ok(match &self.world {
             None => {
                 let stream = TcpStream::connect((host, port)).await?;
@@ -156,4 +157,4 @@ impl Env {
 
 /// A connection that was dialed. A real one is not boxed.
 #[cfg(feature = "dials")]
-pub(crate) type Dialed = Either<TcpStream, Box<dyn ByteStream>>;
+pub type Dialed = Either<TcpStream, Box<dyn ByteStream>>;

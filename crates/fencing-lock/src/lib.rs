@@ -41,9 +41,13 @@ mod lease;
 mod leftovers;
 #[cfg(feature = "mariadb")]
 mod mariadb;
+#[cfg(feature = "memory")]
+mod memory;
 mod metrics;
 #[cfg(all(debug_assertions, feature = "mutants"))]
 mod mutant;
+#[cfg(all(feature = "redlock", feature = "unsafe-modes"))]
+mod naive_majority;
 #[cfg(any(feature = "postgres", feature = "redis"))]
 mod patience;
 #[cfg(feature = "postgres")]
@@ -83,22 +87,30 @@ pub use self::mariadb::{MariadbBackend, MariadbSettings};
 #[cfg(feature = "postgres")]
 pub use self::postgres::{PostgresAdvisoryBackend, PostgresLeaseBackend, PostgresSettings};
 #[cfg(feature = "redis")]
-pub use self::redis::{CohortSettings, FenceFloor, RedisBackend, RedisSettings, WaitPolicy};
+pub use self::redis::{
+    CohortSettings, FenceFloor, RedisBackend, RedisSettings, ShardedRedisBackend, WaitPolicy,
+};
 pub use address::without_password;
 #[cfg(feature = "unsafe-modes")]
 pub use backend::UnsafeRelease;
 pub use backend::{Ask, Attempt, Grant, LockBackend, ReleaseOutcome, RenewOutcome, Term, WaitLine};
 pub use belief::{Belief, LostReason};
 pub use client::{LockClient, LockSettings, MAX_KEY_BYTES, MAX_TTL};
+#[cfg(feature = "dials")]
+pub use env::Dialed;
 pub use env::{ByteStream, Env, World};
 pub use error::{LockError, LockProblem};
 pub use fencing_token::FencingToken;
 pub use held::HeldLeases;
 pub use last_word::LastWord;
 pub use lease::{Lease, RenewError};
+#[cfg(feature = "memory")]
+pub use memory::MemoryBackend;
 pub use metrics::LockMetrics;
 #[cfg(all(debug_assertions, feature = "mutants"))]
 pub use mutant::Mutant;
+#[cfg(all(feature = "redlock", feature = "unsafe-modes"))]
+pub use naive_majority::NaiveMajority;
 #[cfg(feature = "redlock")]
 pub use redlock::{RedlockBackend, RedlockSettings, TokenScheme};
 pub use reentrant::{Hold, ReentrantLocks, Released};
@@ -119,7 +131,8 @@ pub mod servers {
     };
     #[cfg(feature = "dynamodb")]
     pub use super::dynamodb::{
-        DynamoDbApi, DynamoDbHold, DynamoDbRecord, new_table as new_dynamodb_table,
+        DynamoDbApi, DynamoDbHold, DynamoDbRecord, SignatureScope, aws_timestamp, hmac_sha256,
+        new_table as new_dynamodb_table,
     };
     #[cfg(feature = "etcd")]
     pub use super::etcd::{
@@ -131,9 +144,12 @@ pub mod servers {
         CREATE as CREATE_MARIADB_TOKENS, MariadbConnection, connect as connect_mariadb,
         problem_of as mariadb_problem,
     };
+    #[cfg(feature = "memory")]
+    pub use super::memory::MemoryServer;
     #[cfg(feature = "postgres")]
     pub use super::postgres::{
-        CREATE_LEASES as CREATE_POSTGRES_LEASES, PostgresConnection, connect as connect_postgres,
+        CREATE_LEASES as CREATE_POSTGRES_LEASES, PostgresConnection,
+        check_schema as check_postgres_schema, connect as connect_postgres,
         problem_of as postgres_problem,
     };
     #[cfg(feature = "redis")]
@@ -148,4 +164,6 @@ pub mod servers {
         check_address as check_zookeeper_address, lock_and_place as lock_and_place_of_zookeeper,
         owner_and_number as owner_of_zookeeper_place,
     };
+    #[cfg(feature = "memory")]
+    pub use memory_lock_server::{Answer as MemoryAnswer, Request as MemoryRequest};
 }

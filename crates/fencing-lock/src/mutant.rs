@@ -39,6 +39,10 @@ pub enum Mutant {
     /// Gives each later grant a lower token.
     #[strum(to_string = "lock-tokens-backwards")]
     TokensBackwards,
+    /// Counts a lock that was handed to it from the moment in which it hears of that: by
+    /// then, its time may be over.
+    #[strum(to_string = "lock-reports-a-late-hand-off")]
+    LateHandOff,
 }
 
 /// One script, and the pairs of text that make the mistake in it: the original and its
@@ -124,7 +128,7 @@ impl Mutant {
                     ],
                 ),
             ],
-            Mutant::TokenBeforeGrant | Mutant::ReuseNonce => &[],
+            Mutant::TokenBeforeGrant | Mutant::ReuseNonce | Mutant::LateHandOff => &[],
         }
     }
 }

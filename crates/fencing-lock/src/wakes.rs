@@ -1,7 +1,13 @@
+#[cfg(any(feature = "postgres", feature = "redis"))]
+use crate::{Attempt, Grant, LastWord, LockProblem};
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+use std::time::Duration;
 use tokio::sync::oneshot;
+#[cfg(any(feature = "postgres", feature = "redis"))]
+use tokio::time::timeout;
 
 /// The waiters of this process for words from the server, on one connection.
 ///
@@ -136,6 +142,51 @@ impl Drop for Wake {
         if let Some(word) = heard {
             self.wakes.told(&self.name, &word);
         }
+    }
+}
+
+/// After this time nobody relies on an announcement any more: the connection may have ended
+/// unnoticed, and a pooler in between may keep announcements to itself.
+#[cfg(any(feature = "postgres", feature = "redis"))]
+const RETRY_IN_MAX: Duration = Duration::from_secs(5);
+
+/// Tries until the lock is granted, each time when its release was announced or its hold has
+/// expired. `expect` listens for the announcement; `None` if its connection ended meanwhile.
+///
+/// There is no order between processes: in each of them one waiter tries.
+#[cfg(any(feature = "postgres", feature = "redis"))]
+pub(super) async fn granted_when_freed<T, E>(
+    last: &LastWord,
+    try_once: impl Fn() -> T,
+    expect: impl Fn() -> E,
+) -> Result<Grant, LockProblem>
+where
+    T: Future<Output = Result<Attempt, LockProblem>>,
+    E: Future<Output = Result<Option<Wake>, LockProblem>>,
+{
+    let mut woken: Option<Wake> = None;
+    loop {
+        // Listen, then try, then wait: in any other order a release can come in between,
+        // and nobody learns of it.
+        let Some(mut freed) = expect().await? else {
+            continue;
+        };
+        let attempt = try_once().await?;
+        // If we are cancelled before the answer, the wake-up is passed on to another
+        // waiter.
+        if let Some(woken) = woken.take() {
+            woken.acted_on();
+        }
+        let retry_in = match attempt {
+            Attempt::Granted(grant) => return Ok(grant),
+            Attempt::Busy { retry_in } => retry_in,
+        };
+        last.is_busy();
+        // Nobody announces a hold that expires. Whatever ended the wait, including the end of
+        // the connection, the next step is to try again.
+        let expires_in = retry_in.saturating_add(Duration::from_millis(1));
+        let word = timeout(expires_in.min(RETRY_IN_MAX), freed.word()).await;
+        woken = matches!(word, Ok(Ok(_))).then_some(freed);
     }
 }
 

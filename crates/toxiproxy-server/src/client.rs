@@ -3,6 +3,7 @@
 use super::error::{ToxiproxyError, with_causes};
 use super::proxy::{NewProxy, Proxy, ProxyChange};
 use super::toxic::{Toxic, ToxicChange};
+use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Client, Method, StatusCode, Url};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,8 @@ type Answer<T> = Result<T, ToxiproxyError>;
 pub struct ToxiproxyClient {
     http: Client,
     base: Url,
+    /// Sensitive, so that it is not shown.
+    authorization: Option<HeaderValue>,
 }
 
 impl ToxiproxyClient {
@@ -43,7 +46,20 @@ impl ToxiproxyClient {
             .retry(reqwest::retry::never())
             .build()
             .map_err(|error| address(with_causes(&error)))?;
-        Ok(ToxiproxyClient { http, base: url })
+        Ok(ToxiproxyClient {
+            http,
+            base: url,
+            authorization: None,
+        })
+    }
+
+    /// Sends this token with each call: that of the server's `TOXIPROXY_AUTH_TOKEN`.
+    pub fn with_auth_token(mut self, token: &str) -> Answer<ToxiproxyClient> {
+        let value = HeaderValue::try_from(format!("Bearer {token}"));
+        let mut value = value.map_err(|_| ToxiproxyError::Token)?;
+        value.set_sensitive(true);
+        self.authorization = Some(value);
+        Ok(self)
     }
 
     pub async fn version(&self) -> Answer<String> {
@@ -73,13 +89,14 @@ impl ToxiproxyClient {
     pub async fn populate(&self, proxies: &[NewProxy]) -> Answer<Vec<Proxy>> {
         #[derive(Deserialize)]
         struct Populated {
-            proxies: Vec<Proxy>,
+            // The original says null for none.
+            proxies: Option<Vec<Proxy>>,
         }
         let names: Vec<&str> = proxies.iter().map(|proxy| proxy.name.as_str()).collect();
         let call = self.call(Method::POST, &["populate"])?;
         let call = call.about(names.join(", "));
         let answer: Populated = self.ask(call, Some(proxies)).await?;
-        Ok(answer.proxies)
+        Ok(answer.proxies.unwrap_or_default())
     }
 
     pub async fn update(&self, name: &str, change: &ProxyChange) -> Answer<Proxy> {
@@ -176,6 +193,9 @@ impl ToxiproxyClient {
         let mut request = self.http.request(call.method.clone(), call.url.clone());
         if let Some(body) = body {
             request = request.json(body);
+        }
+        if let Some(authorization) = &self.authorization {
+            request = request.header(AUTHORIZATION, authorization);
         }
         let sent = request.send().await;
         let response = sent.map_err(|error| self.no_answer(call, with_causes(&error)))?;

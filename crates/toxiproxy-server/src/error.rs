@@ -6,6 +6,10 @@ use std::error::Error;
 pub enum ToxiproxyError {
     #[error("{base:?} is no address of a Toxiproxy: {reason}; http://127.0.0.1:8474 would be one")]
     Address { base: String, reason: String },
+    #[error(
+        "cannot send the token: it has characters that cannot stand in a header; choose another token"
+    )]
+    Token,
     /// Nothing was sent.
     #[error("{call} cannot be sent: {name:?} cannot stand in a path; choose another name")]
     Name { call: String, name: String },

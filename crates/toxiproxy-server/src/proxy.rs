@@ -1,18 +1,18 @@
 //! A proxy in requests and answers.
 
 use super::toxic::Toxic;
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NewProxy {
-    #[serde(default, deserialize_with = "null_is_empty")]
+    #[serde(default)]
     pub name: String,
     /// Port 0, or an empty text, lets the system choose.
-    #[serde(default, deserialize_with = "null_is_empty")]
+    #[serde(default)]
     pub listen: String,
-    #[serde(default, deserialize_with = "null_is_empty")]
+    #[serde(default)]
     pub upstream: String,
-    #[serde(default = "yes", deserialize_with = "null_is_true")]
+    #[serde(default = "yes")]
     pub enabled: bool,
 }
 
@@ -44,14 +44,6 @@ pub struct ProxyChange {
     pub listen: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<String>,
-}
-
-fn null_is_empty<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
-    Option::deserialize(input).map(Option::unwrap_or_default)
-}
-
-fn null_is_true<'de, D: Deserializer<'de>>(input: D) -> Result<bool, D::Error> {
-    Option::deserialize(input).map(|value| value.unwrap_or(true))
 }
 
 fn yes() -> bool {

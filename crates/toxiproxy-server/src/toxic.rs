@@ -25,7 +25,7 @@ impl Toxic {
     /// Makes a toxic for every connection, with the name that the server would choose.
     pub fn new(stream: Stream, kind: ToxicKind) -> Toxic {
         Toxic {
-            name: default_name(kind.type_name(), stream),
+            name: default_name(kind.type_name(), stream.name()),
             stream,
             toxicity: 1.0,
             kind,
@@ -215,7 +215,7 @@ fn attribute(
         })
 }
 
-fn default_name(type_name: &str, stream: Stream) -> String {
+fn default_name(type_name: &str, stream: &str) -> String {
     format!("{type_name}_{stream}")
 }
 
@@ -235,16 +235,16 @@ impl TryFrom<WireToxic> for Toxic {
     type Error = ToxicProblem;
 
     fn try_from(wire: WireToxic) -> Result<Toxic, ToxicProblem> {
-        let stream = match wire.stream.as_deref() {
-            None => Stream::Downstream,
-            Some(name) => name.parse().map_err(|_| ToxicProblem::Stream)?,
-        };
+        let sent = wire.stream.as_deref().unwrap_or("downstream");
+        let stream = sent.to_ascii_lowercase().parse();
+        let stream = stream.map_err(|_| ToxicProblem::Stream)?;
         let type_name = wire.type_name.unwrap_or_default();
         let attributes = wire.attributes.unwrap_or_default();
         let kind = ToxicKind::from_attributes(&type_name, &attributes)?;
         let name = wire.name.filter(|name| !name.is_empty());
         Ok(Toxic {
-            name: name.unwrap_or_else(|| default_name(&type_name, stream)),
+            // The original names it after the stream as it was sent, in any case.
+            name: name.unwrap_or_else(|| default_name(&type_name, sent)),
             stream,
             toxicity: checked_toxicity(wire.toxicity.unwrap_or(1.0))?,
             kind,

@@ -3,7 +3,7 @@
 mod sides;
 mod told;
 
-pub use sides::{Pair, Side};
+pub use sides::{LATEST, Pair, Side};
 pub use told::{comparisons, markdown};
 
 use super::*;

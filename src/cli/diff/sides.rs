@@ -5,7 +5,7 @@ use crate::cli::overview::BASELINE;
 use crate::run::{RESULT, SCENARIO};
 use std::collections::{BTreeMap, BTreeSet};
 
-const LATEST: &str = "latest";
+pub const LATEST: &str = "latest";
 
 /// One result, or the results of many scenarios by name.
 #[derive(Debug, PartialEq)]

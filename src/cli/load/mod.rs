@@ -23,14 +23,11 @@ pub fn scenario(written: &WrittenScenario, mut mistakes: Vec<String>) -> Result<
     Err(Failure::usage(mistakes.join("\n")))
 }
 
-/// Returns the folder for results: the given one, or else the home's, or else `results` in the
-/// current folder.
+/// Returns the folder for results: the given one, or else the home's.
 pub fn results(given: Option<PathBuf>, home: Option<&Path>) -> Result<PathBuf, Failure> {
-    match (given, Home::find(home)) {
-        (Some(folder), _) => Ok(folder),
-        (None, Ok(found)) => Ok(found.results()),
-        (None, Err(error)) if home.is_some() => Err(error),
-        (None, Err(_)) => Ok(PathBuf::from("results")),
+    match given {
+        Some(folder) => Ok(folder),
+        None => Ok(Home::find(home)?.results()),
     }
 }
 

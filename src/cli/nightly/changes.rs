@@ -16,7 +16,7 @@ pub struct Changes {
 
 impl Changes {
     /// Compares the worst run of each scenario. A scenario with a baseline that did not run is
-    /// included too, except loads: those do not run at night.
+    /// included too, except those that are left out at night.
     pub fn since_baseline(results: &Path, summary: &Summary, library: &LoadedLibrary) -> Changes {
         let pairs = summary.worst_runs().map(|(scenario, folder)| {
             let old = results.join(BASELINE).join(scenario).join(RESULT);
@@ -28,7 +28,7 @@ impl Changes {
         });
         let comparisons = pairs.map(|pair| Comparison::of(pair, DEFAULT_RATIO));
         let ran: BTreeSet<&str> = summary.worst_runs().map(|(name, _)| name).collect();
-        let is_missed = |name: &str| !ran.contains(name) && !library.is_load(name);
+        let is_missed = |name: &str| !ran.contains(name) && !library.leaves_out(name);
         let missed = missed(&results.join(BASELINE), &is_missed, library);
         Changes {
             comparisons: comparisons.chain(missed).collect(),

@@ -97,7 +97,7 @@ impl Nightly {
         let settings = Settings(self.options.set.clone());
         for name in names {
             match library.load(&name, &settings, &around) {
-                Ok(scenario) if scenario.is_load() => loaded.loads.push(name),
+                Ok(scenario) if self.options.leaves_out(&scenario) => loaded.left_out.push(name),
                 Ok(scenario) => loaded.scenarios.push(scenario),
                 Err(error) => {
                     let failure = Failure::from(error);
@@ -114,23 +114,24 @@ impl Nightly {
 #[derive(Default)]
 struct LoadedLibrary {
     scenarios: Vec<Scenario>,
-    /// Loads measure the machine and do not run at night.
-    loads: Vec<String>,
+    /// Loads measure the machine and do not run at night; nor does what is only simulated, if real
+    /// servers were asked for.
+    left_out: Vec<String>,
     /// Each invalid scenario with the reason.
     invalid: Vec<(String, String)>,
     failures: Vec<Failure>,
 }
 
 impl LoadedLibrary {
-    fn is_load(&self, name: &str) -> bool {
-        self.loads.iter().any(|load| load == name)
+    fn leaves_out(&self, name: &str) -> bool {
+        self.left_out.iter().any(|left| left == name)
     }
 
     /// Returns whether there is a file of that name, valid or not.
     fn knows(&self, name: &str) -> bool {
         let scenarios = self.scenarios.iter().map(|scenario| scenario.name.as_str());
         let invalid = self.invalid.iter().map(|(name, _)| name);
-        let others = self.loads.iter().chain(invalid).map(String::as_str);
+        let others = self.left_out.iter().chain(invalid).map(String::as_str);
         let mut all = scenarios.chain(others);
         all.any(|known| known == name)
     }

@@ -1,6 +1,7 @@
 //! The cluster as containers on a private network of one Docker Engine.
 
 pub mod beside;
+pub mod compose;
 mod confined;
 mod console;
 mod container;
@@ -12,6 +13,7 @@ mod labels;
 mod log;
 mod network;
 mod process;
+mod relay;
 mod removal;
 mod runtime;
 pub mod sweep;
@@ -24,11 +26,14 @@ pub use runtime::DockerRuntime;
 use self::engine::call;
 use self::images::ImageIds;
 use self::labels::RunLabels;
+use self::network::Subnet;
+use self::relay::Relay;
 use self::target::{Maker, Target};
+use super::attached::Attachments;
 use super::topology::{Endpoint, Port};
 use super::{
-    Cluster, ClusterError, ClusterResult, Console, Helper, NodeSpec, NodeState, ProxyRoute, Signal,
-    ThreadState, start_services,
+    Cluster, ClusterError, ClusterResult, Console, FoundServer, Helper, NodeSpec, NodeState,
+    ProxyRoute, Signal, ThreadState, start_services,
 };
 use crate::model::Name;
 use async_trait::async_trait;
@@ -36,7 +41,8 @@ use bollard::errors::Error;
 use bollard::models::{ContainerCreateBody, HostConfig, NetworkCreateRequest};
 use engine::if_there;
 use futures_util::StreamExt;
-use std::collections::HashMap;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use tokio_util::task::TaskTracker;
@@ -51,6 +57,8 @@ pub struct DockerCluster {
     /// Calls that create or start containers. The engine goes on with them when their caller gives
     /// up, so removal waits for them first.
     births: TaskTracker,
+    attached: Attachments,
+    relays: Mutex<BTreeMap<Name, Relay>>,
 }
 
 impl DockerCluster {
@@ -89,6 +97,8 @@ impl DockerCluster {
             maker,
             images,
             births: TaskTracker::new(),
+            attached: Attachments::default(),
+            relays: Mutex::default(),
         }
     }
 
@@ -102,10 +112,28 @@ impl DockerCluster {
         }
     }
 
-    /// Returns a target that exists and is labelled as ours.
+    /// Returns a target that exists and is labelled as ours, or is an attached server that may be
+    /// faulted.
     async fn find(&self, node: &Name) -> ClusterResult<Target> {
         let target = self.target(node);
-        target.labelled(&self.labels.run, self.maker).await
+        let Some(server) = self.attached.get(node) else {
+            return target.labelled(&self.labels.run, self.maker).await;
+        };
+        match server.container.filter(|_| server.may_be_faulted) {
+            Some(container) => Ok(Target {
+                container,
+                ..target
+            }),
+            None => Err(left_alone(node)),
+        }
+    }
+
+    /// Returns a target of our own, for what is never done to an attached server.
+    async fn find_own(&self, node: &Name) -> ClusterResult<Target> {
+        match self.attached.get(node) {
+            Some(_) => Err(left_alone(node)),
+            None => self.find(node).await,
+        }
     }
 
     fn body(
@@ -121,7 +149,10 @@ impl DockerCluster {
     }
 
     fn node(&self, node: &NodeSpec, attached: bool) -> ContainerCreateBody {
-        let body = self.body(&node.name, &node.image, &node.command, attached);
+        let whole = usize::from(node.is_whole_command);
+        let (program, rest) = node.command.split_at(whole.min(node.command.len()));
+        let mut body = self.body(&node.name, &node.image, rest, attached);
+        body.entrypoint = (!program.is_empty()).then(|| program.to_vec());
         container::on_network(node, &self.labels.network(), body)
     }
 
@@ -150,6 +181,22 @@ impl DockerCluster {
         Ok(console)
     }
 
+    /// Finds an attached container that was started again, whose address may be another one now.
+    async fn follow(&self, name: &Name, server: FoundServer) -> ClusterResult {
+        let Some(container) = &server.container else {
+            return Ok(());
+        };
+        let what = format!("find {name} again");
+        let ip = compose::address(&self.engine, container, &what).await?;
+        let ip = ip.ok_or_else(|| ClusterError::failed(&what, "its container is on no network"))?;
+        let address = SocketAddr::new(ip, server.address.port());
+        if let Some(relay) = self.relays.lock().get(name) {
+            relay.lead_to(address);
+        }
+        self.attached.add(name, &FoundServer { address, ..server });
+        Ok(())
+    }
+
     async fn to_the_end<T: Send + 'static>(
         &self,
         birth: impl Future<Output = ClusterResult<T>> + Send + 'static,
@@ -162,13 +209,20 @@ impl DockerCluster {
 #[async_trait]
 impl Cluster for DockerCluster {
     async fn create_node(&self, node: &NodeSpec) -> ClusterResult {
+        if self.attached.get(&node.name).is_some() {
+            return Err(left_alone(&node.name));
+        }
         let target = self.target(&node.name);
         self.create_container(&target, self.node(node, false)).await
     }
 
     async fn start(&self, node: &NodeSpec) -> ClusterResult {
         let target = self.find(&node.name).await?;
-        self.start_container(&target, &node.ports).await
+        self.start_container(&target, &node.ports).await?;
+        match self.attached.get(&node.name) {
+            Some(server) => self.follow(&node.name, server).await,
+            None => Ok(()),
+        }
     }
 
     async fn await_said(&self, node: &Name, text: &str) -> ClusterResult {
@@ -183,7 +237,28 @@ impl Cluster for DockerCluster {
     }
 
     async fn address(&self, node: &Name, port: u16) -> ClusterResult<SocketAddr> {
-        self.find(node).await?.address(port).await
+        match self.attached.address(node) {
+            Some(address) => Ok(address),
+            None => self.find(node).await?.address(port).await,
+        }
+    }
+
+    async fn attach(&self, name: &Name, server: &FoundServer) -> ClusterResult {
+        self.attached.add(name, server);
+        // The cluster of a dead run is only healed.
+        if self.maker == Maker::Ourselves {
+            let on = Subnet::of(&self.engine, &self.labels.network()).await?;
+            let relay = Relay::start(on, server.address).await;
+            let relay = relay.map_err(|error| {
+                let at = on.gateway;
+                let why = format!(
+                    "cannot listen at {at}, this machine's address on the run's network: {error}"
+                );
+                ClusterError::failed(format!("lead to {name}"), why)
+            })?;
+            self.relays.lock().insert(name.clone(), relay);
+        }
+        Ok(())
     }
 
     async fn signal(&self, node: &Name, signal: Signal) -> ClusterResult {
@@ -211,23 +286,30 @@ impl Cluster for DockerCluster {
     }
 
     async fn discard(&self, node: &Name) -> ClusterResult {
-        match self.find(node).await {
+        match self.find_own(node).await {
             Err(ClusterError::Gone { .. }) => Ok(()),
             found => found?.discard().await,
         }
     }
 
     async fn disconnect(&self, node: &Name) -> ClusterResult {
-        self.find(node).await?.disconnect().await
+        self.find_own(node).await?.disconnect().await
     }
 
     async fn connect(&self, node: &Name) -> ClusterResult {
-        self.find(node).await?.connect().await
+        self.find_own(node).await?.connect().await
     }
 
     async fn way(&self, proxy: &Name, server: &Endpoint) -> ClusterResult<ProxyRoute> {
         let proxy = self.find(proxy).await?.inner_address().await?;
-        Ok(ProxyRoute::by_name(server, proxy))
+        let route = ProxyRoute::by_name(server, proxy);
+        Ok(match self.relays.lock().get(&server.node) {
+            Some(relay) => ProxyRoute {
+                upstream: relay.address.to_string(),
+                ..route
+            },
+            None => route,
+        })
     }
 
     async fn inner_address(&self, node: &Name) -> ClusterResult<IpAddr> {
@@ -271,4 +353,12 @@ impl Cluster for DockerCluster {
         let label = format!("{}={}", labels::RUN, self.labels.run);
         Ok(format!("containers with the label {label}"))
     }
+}
+
+/// Returns the refusal to do anything to a server that is not ours.
+fn left_alone(node: &Name) -> ClusterError {
+    ClusterError::failed(
+        format!("touch {node}"),
+        "it was there before the run; it is left alone",
+    )
 }

@@ -94,6 +94,58 @@ impl Target {
     }
 }
 
+/// The addresses of a network.
+#[derive(Clone, Copy, Debug)]
+pub struct Subnet {
+    /// The address of this machine there.
+    pub gateway: IpAddr,
+    base: IpAddr,
+    /// How many bits all addresses have in common.
+    bits: u32,
+}
+
+impl Subnet {
+    pub async fn of(engine: &Engine, network: &str) -> ClusterResult<Subnet> {
+        let what = "find this machine on the run's network";
+        let inspect = engine.docker().inspect_network(network, None);
+        let found = call(what, inspect).await?;
+        let configs = found.ipam.and_then(|ipam| ipam.config);
+        let mut subnets = configs
+            .into_iter()
+            .flatten()
+            .filter_map(|config| Subnet::parse(&config.gateway?, &config.subnet?));
+        let none = || ClusterError::failed(what, "the network has no gateway");
+        subnets.next().ok_or_else(none)
+    }
+
+    pub fn parse(gateway: &str, subnet: &str) -> Option<Subnet> {
+        let (base, bits) = subnet.split_once('/')?;
+        // Engines differ in whether they write the length of the network behind this.
+        let gateway = gateway.split('/').next()?;
+        Some(Subnet {
+            gateway: gateway.parse().ok()?,
+            base: base.parse().ok()?,
+            bits: bits.parse().ok()?,
+        })
+    }
+
+    /// Returns whether somebody else on the network has this address.
+    pub fn has(&self, peer: IpAddr) -> bool {
+        let differs = match (self.base, peer) {
+            (IpAddr::V4(base), IpAddr::V4(peer)) => {
+                let differing = base.to_bits() ^ peer.to_bits();
+                differing.leading_zeros() < self.bits
+            }
+            (IpAddr::V6(base), IpAddr::V6(peer)) => {
+                let differing = base.to_bits() ^ peer.to_bits();
+                differing.leading_zeros() < self.bits
+            }
+            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => true,
+        };
+        !differs && peer != self.gateway
+    }
+}
+
 /// Returns the settings that give a container this name on the network.
 pub fn known_as(name: &str) -> EndpointSettings {
     EndpointSettings {
@@ -109,4 +161,27 @@ fn published(found: &ContainerInspectResponse, port: u16) -> Option<u16> {
         .iter()
         .filter_map(|binding| binding.host_port.as_ref());
     host_ports.next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_subnet_has_the_containers_on_it_and_nobody_else() {
+        let subnet = Subnet::parse("172.18.0.1", "172.18.0.0/16").unwrap();
+        for (peer, is_in) in [
+            ("172.18.0.2", true),
+            ("172.18.255.254", true),
+            ("172.18.0.1", false),
+            ("172.19.0.2", false),
+            ("127.0.0.1", false),
+            ("::1", false),
+        ] {
+            assert_eq!(subnet.has(peer.parse().unwrap()), is_in, "{peer}");
+        }
+        let six = Subnet::parse("fd00::1/64", "fd00::/64").unwrap();
+        assert!(six.has("fd00::2".parse().unwrap()));
+        assert!(!six.has("fd00:0:0:1::2".parse().unwrap()));
+    }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::cluster::{Image, Leftovers, Runtime, SweepResult};
+use crate::cluster::{COMMAND_IMAGE, Image, Leftovers, Need, Runtime, SweepResult};
 use crate::progress::Progress;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,5 +74,14 @@ impl Runtime for DockerRuntime {
 
     async fn sweep(&self, which: Leftovers) -> ClusterResult<SweepResult> {
         sweep::sweep(&self.engine, which).await
+    }
+
+    fn lacks(&self, need: Need<'_>) -> Option<String> {
+        match need {
+            Need::Node(node) if node.image == COMMAND_IMAGE => Some(
+                "a command of this machine does not run in a container; use --runtime local, or name a folder with a Dockerfile".to_owned(),
+            ),
+            _ => None,
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::confined::path_at;
 use super::*;
+use crate::cluster::COMMAND_IMAGE;
 
 const EVERYWHERE: &str = "0.0.0.0";
 const LOOPBACK: &str = "127.0.0.1";
@@ -29,7 +30,12 @@ pub struct LocalCommand {
 pub fn said_here(here: &NodeSurroundings<'_>) -> io::Result<LocalCommand> {
     let node = here.node;
     let mut said = LocalCommand::default();
-    let mut words = node.command.iter().peekable();
+    let is_given = node.image == COMMAND_IMAGE;
+    if is_given {
+        said.command.clone_from(&node.command);
+    }
+    let words = node.command.iter().filter(|_| !is_given);
+    let mut words = words.peekable();
     let mut before = "";
     while let Some(word) = words.next() {
         let port = words.peek().and_then(|next| next.parse::<u16>().ok());

@@ -6,12 +6,16 @@ use crate::cluster::topology::METRICS;
 use std::net::IpAddr;
 
 /// The roles of this program that are parts of a cluster.
-const ROLES: [&str; 4] = ["resource", "worker", "toxiproxy", "probe"];
+const ROLES: [&str; 5] = ["resource", "s3", "worker", "toxiproxy", "probe"];
 /// etcd reads every option from variables with this prefix as well.
 const OPTIONS_OF_ETCD: &str = "ETCD_";
 
 /// Returns why a node cannot be started here as it is written.
 pub fn objection(program: Program, node: &NodeSpec) -> Option<String> {
+    // It is what the user wants to be run, with the user's own rights.
+    if program == Program::Given {
+        return None;
+    }
     let words = || node.command.iter().map(String::as_str);
     if let Some(word) = words().find(|word| goes_up(word)) {
         return Some(format!(
@@ -40,8 +44,9 @@ pub fn objection(program: Program, node: &NodeSpec) -> Option<String> {
                 |name| Some(format!("write {name} as an option of its command")),
             )
         }
+        Program::Given => None,
         Program::Ourselves if !words().next().is_some_and(|role| ROLES.contains(&role)) => Some(
-            "of this program only `resource`, `toxiproxy` and `worker` are parts of a cluster"
+            "of this program only `resource`, `s3`, `toxiproxy` and `worker` are parts of a cluster"
                 .to_owned(),
         ),
         Program::Ourselves => {

@@ -15,10 +15,11 @@ mod sweep;
 
 pub use runtime::LocalRuntime;
 
+use super::attached::Attachments;
 use super::topology::Endpoint;
 use super::{
-    Cluster, ClusterError, ClusterResult, Console, Helper, LastLines, NodeSpec, NodeState,
-    ProxyRoute, Shared, Signal, ThreadState, proc_stat,
+    Cluster, ClusterError, ClusterResult, Console, FoundServer, Helper, LastLines, NodeSpec,
+    NodeState, ProxyRoute, Shared, Signal, ThreadState, proc_stat,
 };
 use crate::model::Name;
 use async_trait::async_trait;
@@ -52,6 +53,7 @@ pub struct LocalCluster {
     /// Starts that are under way. They go on when their caller gives up, so removal waits for them
     /// first.
     births: TaskTracker,
+    attached: Attachments,
 }
 
 /// Every node that was created, with its process once it was started.
@@ -65,6 +67,7 @@ impl LocalCluster {
             ports: Arc::default(),
             nodes: Arc::default(),
             births: TaskTracker::new(),
+            attached: Attachments::default(),
         }
     }
 
@@ -82,6 +85,9 @@ impl LocalCluster {
     }
 
     fn port(&self, node: &Name, port: u16) -> ClusterResult<SocketAddr> {
+        if let Some(address) = self.attached.address(node) {
+            return Ok(address);
+        }
         let address = self.ports.of(node, port);
         address.map_err(failed(&format!("find a free port for {node}")))
     }
@@ -185,6 +191,11 @@ impl Cluster for LocalCluster {
 
     async fn address(&self, node: &Name, port: u16) -> ClusterResult<SocketAddr> {
         self.port(node, port)
+    }
+
+    async fn attach(&self, name: &Name, server: &FoundServer) -> ClusterResult {
+        self.attached.add(name, server);
+        Ok(())
     }
 
     async fn signal(&self, node: &Name, signal: Signal) -> ClusterResult {

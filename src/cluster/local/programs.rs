@@ -3,7 +3,7 @@
 
 use super::command::LocalCommand;
 use super::*;
-use crate::cluster::{OWN_IMAGE, find_program};
+use crate::cluster::{COMMAND_IMAGE, OWN_IMAGE, find_program};
 use std::ffi::OsString;
 
 const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
@@ -18,6 +18,8 @@ pub enum Program {
     Ourselves,
     RedisServer,
     Etcd,
+    /// Whatever the node's own command names: a worker of the user's.
+    Given,
 }
 
 struct ProgramFacts {
@@ -57,6 +59,7 @@ impl Program {
         let last = image.rsplit('/').next().unwrap_or_default();
         match last.split(':').next() {
             _ if image == OWN_IMAGE => Some(Program::Ourselves),
+            _ if image == COMMAND_IMAGE => Some(Program::Given),
             Some("redis") => Some(Program::RedisServer),
             Some("etcd") => Some(Program::Etcd),
             _ => None,
@@ -69,7 +72,7 @@ impl Program {
 
     fn about(self) -> Option<&'static ProgramFacts> {
         match self {
-            Program::Ourselves => None,
+            Program::Ourselves | Program::Given => None,
             Program::RedisServer => Some(&REDIS_SERVER),
             Program::Etcd => Some(&ETCD),
         }
@@ -153,6 +156,9 @@ pub struct InstalledProgram {
 impl InstalledProgram {
     /// Returns the command. Of our environment, only what the system needs leaks into it.
     pub fn command(&self, said: LocalCommand, root: &Path) -> io::Result<Command> {
+        if self.program == Program::Given {
+            return given(said);
+        }
         for folder in &said.folders {
             private_folder(folder)?;
         }
@@ -178,9 +184,27 @@ impl InstalledProgram {
             Program::RedisServer => &["--bind", "127.0.0.1", "--daemonize", "no"],
             // Older versions write another kind of log by default.
             Program::Etcd => &["--logger=zap"],
-            Program::Ourselves => &[],
+            Program::Ourselves | Program::Given => &[],
         }
     }
+}
+
+/// Returns a command of the user's, with the user's own environment but for the settings of
+/// tasks, which are the run's.
+fn given(said: LocalCommand) -> io::Result<Command> {
+    let mut words = said.command.into_iter();
+    let program = words
+        .next()
+        .ok_or_else(|| io::Error::other("its command is empty"))?;
+    let mut command = Command::new(program);
+    command.args(words);
+    for (name, _) in std::env::vars_os() {
+        if name.as_encoded_bytes().starts_with(b"FENCEPOST_") {
+            command.env_remove(name);
+        }
+    }
+    command.envs(said.environment);
+    Ok(command)
 }
 
 /// The programs that were found.

@@ -75,6 +75,9 @@ impl Runtime for LocalRuntime {
                 continue;
             };
             let it = self.find(program).await?;
+            if program == Program::Given {
+                continue;
+            }
             let id = format!("{} at {}", it.version, it.path.display());
             ids.insert(name.clone(), id);
         }
@@ -118,6 +121,9 @@ impl Runtime for LocalRuntime {
                 takes_a_container("only a container can be frozen; a process can be paused")
             }
             Need::Network => takes_a_container("only a container can be taken off the network"),
+            Need::AttachedContainer => {
+                takes_a_container("containers of yours are not touched from local processes")
+            }
             Need::PacketFilters => takes_a_container("only a container's packets can be lost"),
             // The process itself shows whether its clocks can be moved.
             Need::OwnClocks => None,

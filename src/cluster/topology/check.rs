@@ -2,12 +2,12 @@
 
 use super::read::{Draft, Drafts};
 use super::{ENDPOINTS, Endpoint, RESOURCE, Service, Topology, WORKER, WorkerTemplate};
+use crate::builtin::Location;
 use crate::model::{Name, ResourceKind};
 use crate::yaml::{At, Node, Place, Report};
 use std::collections::BTreeMap;
-use std::path::Path;
 
-pub fn topology(drafts: Drafts, folder: &Path, report: &mut Report) -> Option<Topology> {
+pub fn topology(drafts: Drafts, folder: &Location, report: &mut Report) -> Option<Topology> {
     let place = drafts.place;
     check_order(&drafts.by_name, report);
     let is_worker = |name: &str| {
@@ -54,7 +54,7 @@ pub fn topology(drafts: Drafts, folder: &Path, report: &mut Report) -> Option<To
         settings.get(RESOURCE)
     });
     Some(Topology {
-        folder: folder.to_owned(),
+        folder: folder.clone(),
         resource_kind: url.map_or(ResourceKind::Http, |url| ResourceKind::of_url(url)),
         services,
         resource: resources.into_iter().next()?,

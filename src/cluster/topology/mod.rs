@@ -2,19 +2,20 @@
 //! `docker compose` can start them too. Only a subset is read (compose/README.md lists it);
 //! anything else is refused by name.
 
+mod attach;
 mod check;
 mod read;
 #[cfg(test)]
 mod tests;
 
 use super::{Image, NodeSpec, Rights};
-use crate::model::{Name, ResourceKind};
+use crate::builtin::Location;
+use crate::model::{AttachedServer, Name, ResourceKind};
 use crate::services::Backend;
 use crate::yaml::{self, At, InvalidFile, Node, Report};
-use bounded_io::files;
+use bounded_io::files::Links;
 use std::collections::BTreeMap;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 /// The image of this program: the running executable and the libraries it maps.
 pub const OWN_IMAGE: &str = "fencepost/self:latest";
@@ -24,7 +25,7 @@ pub const PACKET_FILTER_IMAGE: &str = "fencepost/netfilter:1.8";
 /// The name of the template of workers; further templates add a dash and a word.
 const WORKER: &str = "worker";
 /// The setting for the addresses of a worker's lock servers.
-const ENDPOINTS: &str = "FENCEPOST_ENDPOINTS";
+pub const ENDPOINTS: &str = "FENCEPOST_ENDPOINTS";
 /// The setting for the address of its resource.
 pub const RESOURCE: &str = "FENCEPOST_RESOURCE";
 /// The setting for its own address, at which it serves metrics.
@@ -33,7 +34,7 @@ pub const METRICS: &str = "FENCEPOST_METRICS";
 #[derive(Clone, Debug)]
 pub struct Topology {
     /// The folder of the file: build contexts are relative to it.
-    pub folder: PathBuf,
+    pub folder: Location,
     pub services: BTreeMap<Name, Service>,
     pub resource: Endpoint,
     pub resource_kind: ResourceKind,
@@ -56,6 +57,12 @@ pub struct WorkerTemplate {
 pub struct Endpoint {
     pub node: Name,
     pub port: u16,
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.node, self.port)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -83,6 +90,8 @@ pub struct Service {
     pub rights: Rights,
     /// It is in a profile: a template that is started only when asked for by name.
     pub template: bool,
+    /// It is there already, and never started.
+    pub attached: Option<AttachedServer>,
 }
 
 impl Service {
@@ -104,6 +113,7 @@ impl Service {
             ready: self.ready.clone(),
             started: self.started.clone(),
             after_others: !self.after.is_empty(),
+            is_whole_command: false,
             hosts: BTreeMap::new(),
             rights: self.rights.clone(),
         }
@@ -119,19 +129,21 @@ pub struct Port {
 
 #[derive(Debug, thiserror::Error)]
 pub enum TopologyError {
-    #[error("cannot read {}: {source}", path.display())]
-    Unreadable { path: PathBuf, source: io::Error },
+    #[error("cannot read {path}: {source}")]
+    Unreadable { path: Location, source: io::Error },
     #[error(transparent)]
     Invalid(#[from] InvalidFile),
 }
 
 impl Topology {
-    pub fn load(path: &Path) -> Result<Topology, TopologyError> {
-        Ok(Topology::parse(path, &text_of(path)?)?)
+    pub fn load(path: impl Into<Location>) -> Result<Topology, TopologyError> {
+        let path = path.into();
+        let text = text_of(&path)?;
+        Ok(Topology::parse(path, &text)?)
     }
 
-    pub fn parse(path: &Path, text: &str) -> Result<Topology, InvalidFile> {
-        parse(path, text, |root, folder, report| {
+    pub fn parse(path: impl Into<Location>, text: &str) -> Result<Topology, InvalidFile> {
+        parse(&path.into(), text, |root, folder, report| {
             check::topology(read::services(root, folder, report)?, folder, report)
         })
     }
@@ -159,23 +171,21 @@ impl Topology {
         chosen.expect("every topology has a template")
     }
 
-    /// Loads every topology of a folder, by name.
-    pub fn load_all(folder: &Path) -> Result<BTreeMap<String, Topology>, TopologyError> {
-        let unreadable = |source| TopologyError::Unreadable {
-            path: folder.to_owned(),
-            source,
-        };
+    /// Loads every topology of these folders, by name. The first folder that has a name counts.
+    pub fn load_all<L: Into<Location>>(
+        folders: impl IntoIterator<Item = L>,
+    ) -> Result<BTreeMap<String, Topology>, TopologyError> {
         let mut all = BTreeMap::new();
         let mut complaints = Vec::new();
-        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
-            if path.extension().is_some_and(|ext| ext == "yml")
-                && let Some(stem) = path.file_stem()
-            {
-                match Topology::load(&path) {
-                    Ok(topology) => {
-                        all.insert(stem.to_string_lossy().into_owned(), topology);
-                    }
+        for folder in folders {
+            let folder = folder.into();
+            let names = folder.names().map_err(unreadable(&folder))?;
+            for name in names {
+                if all.contains_key(&name) {
+                    continue;
+                }
+                match Topology::load(folder.join(format!("{name}.yml"))) {
+                    Ok(topology) => drop(all.insert(name, topology)),
                     Err(TopologyError::Invalid(invalid)) => complaints.extend(invalid.complaints),
                     Err(unreadable) => return Err(unreadable),
                 }
@@ -190,20 +200,29 @@ impl Topology {
 
     /// Returns the images of all its services, some of them more than once.
     pub fn images(&self) -> impl Iterator<Item = &Image> {
-        self.services.values().map(|service| &service.image)
+        let services = self.services.values();
+        let services = services.filter(|service| service.attached.is_none());
+        services.map(|service| &service.image)
+    }
+
+    /// Returns whether its lock servers run in no container and on no machine.
+    pub fn is_only_simulated(&self) -> bool {
+        let mut backends = self.workers.iter().filter_map(|worker| worker.backend);
+        backends.any(|backend| backend.servers().program.is_only_simulated())
     }
 
     /// Returns the image that faults of packets need; a run without such faults does not need it.
     pub fn packet_filter(&self) -> Image {
         Image {
             name: PACKET_FILTER_IMAGE.to_owned(),
-            build: Some(self.folder.join("images/netfilter")),
+            build: recipe(&self.folder, "images/netfilter"),
         }
     }
 
     /// Returns the services that every scenario on this topology starts.
     pub fn started(&self) -> impl Iterator<Item = (&Name, &Service)> {
-        self.services.iter().filter(|(_, s)| !s.template)
+        let services = self.services.iter();
+        services.filter(|(_, service)| !service.template && service.attached.is_none())
     }
 
     /// Returns the servers that a worker from this template connects to.
@@ -242,30 +261,45 @@ impl Topology {
 }
 
 /// Loads one service of a file that is not a topology: the proxies have such a file.
-pub fn load_service(path: &Path, name: &str) -> Result<Service, TopologyError> {
-    let text = text_of(path)?;
-    Ok(parse(path, &text, |root, folder, report| {
+pub fn load_service(path: impl Into<Location>, name: &str) -> Result<Service, TopologyError> {
+    let path = path.into();
+    let text = text_of(&path)?;
+    Ok(parse(&path, &text, |root, folder, report| {
         let drafts = read::services(root, folder, report)?;
         check::service(drafts, name, root, report)
     })?)
 }
 
-fn text_of(path: &Path) -> Result<String, TopologyError> {
-    let text = files::read_text(path, files::Links::Follow, files::BY_HAND);
-    text.map_err(|source| TopologyError::Unreadable {
-        path: path.to_owned(),
+/// Returns the folder with the Dockerfile that a topology of this folder names: its own, or else
+/// one that the program carries. So a topology that was copied out still finds its images.
+fn recipe(folder: &Location, context: &str) -> Option<Location> {
+    let carried = Location::BuiltIn("compose".into());
+    let mut places = [folder, &carried]
+        .map(|folder| folder.join(context))
+        .into_iter();
+    places.find(|place| place.join("Dockerfile").is_file())
+}
+
+fn text_of(path: &Location) -> Result<String, TopologyError> {
+    path.text(Links::Follow).map_err(unreadable(path))
+}
+
+fn unreadable(path: &Location) -> impl Fn(io::Error) -> TopologyError {
+    let path = path.clone();
+    move |source| TopologyError::Unreadable {
+        path: path.clone(),
         source,
-    })
+    }
 }
 
 fn parse<T>(
-    path: &Path,
+    path: &Location,
     text: &str,
-    read: impl FnOnce(&Node, &Path, &mut Report) -> Option<T>,
+    read: impl FnOnce(&Node, &Location, &mut Report) -> Option<T>,
 ) -> Result<T, InvalidFile> {
-    let root = yaml::parse(path, text)?;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut report = Report::new(path);
-    let value = read(&root, folder, &mut report);
+    let shown = path.shown();
+    let root = yaml::parse(&shown, text)?;
+    let mut report = Report::new(&shown);
+    let value = read(&root, &path.parent(), &mut report);
     report.finish(value)
 }

@@ -1,12 +1,12 @@
 //! From the tree of a Compose file to drafts of its services: each by itself, with the places that
 //! checks between them need.
 
-use super::{Port, Service};
+use super::{Port, Service, recipe};
+use crate::builtin::Location;
 use crate::cluster::{Image, Rights};
 use crate::model::Name;
 use crate::yaml::{At, Fields, Node, Place, Report, Value};
 use std::collections::BTreeMap;
-use std::path::Path;
 
 const READY: &str = "fencepost.ready";
 const STARTED: &str = "fencepost.started";
@@ -28,7 +28,7 @@ pub struct Draft {
     pub pools: Option<At<String>>,
 }
 
-pub fn services(root: &Node, folder: &Path, report: &mut Report) -> Option<Drafts> {
+pub fn services(root: &Node, folder: &Location, report: &mut Report) -> Option<Drafts> {
     let mut fields = Fields::of(root, "the topology (see compose/README.md)", report)?;
     let node = fields.required("services", report);
     fields.finish(report);
@@ -51,7 +51,12 @@ pub fn services(root: &Node, folder: &Path, report: &mut Report) -> Option<Draft
     })
 }
 
-fn service(name: &At<String>, node: &Node, folder: &Path, report: &mut Report) -> Option<Draft> {
+fn service(
+    name: &At<String>,
+    node: &Node,
+    folder: &Location,
+    report: &mut Report,
+) -> Option<Draft> {
     let what = format!("service `{}` (see compose/README.md)", name.value);
     let mut fields = Fields::of(node, &what, report)?;
     let image = fields.required("image", report);
@@ -74,18 +79,16 @@ fn service(name: &At<String>, node: &Node, folder: &Path, report: &mut Report) -
     fields.optional("stdin_open");
     fields.finish(report);
     let image = image?.text("an image", report)?.value;
-    let build = build.map(|context| (context.place, folder.join(context.value)));
-    if let Some((place, context)) = &build
-        && !context.join("Dockerfile").is_file()
-    {
-        let message = format!("there is no Dockerfile in {}", context.display());
-        report.add(*place, message);
-    }
+    let build = build.and_then(|context| {
+        let found = recipe(folder, &context.value);
+        if found.is_none() {
+            let wanted = folder.join(&context.value);
+            report.add(context.place, format!("there is no Dockerfile in {wanted}"));
+        }
+        found
+    });
     let service = Service {
-        image: Image {
-            name: image,
-            build: build.map(|(_, context)| context),
-        },
+        image: Image { name: image, build },
         command: command.unwrap_or_default(),
         environment: environment
             .iter()
@@ -100,6 +103,7 @@ fn service(name: &At<String>, node: &Node, folder: &Path, report: &mut Report) -
         after: after.unwrap_or_default(),
         rights,
         template,
+        attached: None,
     };
     Some(Draft {
         service,

@@ -1,4 +1,5 @@
 use super::*;
+use std::path::Path;
 
 /// Makes a table with one row a line: `input => outcome;`.
 macro_rules! rows {

@@ -6,9 +6,11 @@ pub const KILL: Form = Form {
     done: |_, node| format!("SIGKILL {node}"),
     proven: "when its end is seen",
     injection: |fault| {
-        let started_at = String::new();
-        let node = fault.node;
-        Box::new(Killed { node, started_at })
+        Box::new(Killed {
+            node: fault.node,
+            started_at: String::new(),
+            is_attached: false,
+        })
     },
     ..Form::PLAIN
 };
@@ -33,6 +35,8 @@ const KILLED: i64 = 137;
 struct Killed {
     node: Name,
     started_at: String,
+    /// It was there before the run, and has to run after it.
+    is_attached: bool,
 }
 
 #[async_trait]
@@ -40,6 +44,7 @@ impl Injection for Killed {
     async fn look_before(&mut self, field: &Field) -> Proof {
         let state = state(field, &self.node).await?;
         self.started_at = state.started_at;
+        self.is_attached = field.attached.contains(&self.node);
         ensure(state.running, UnprovenReason::EndedAlready)
     }
 
@@ -69,5 +74,11 @@ impl Injection for Killed {
 
     async fn verify_undone(&mut self, field: &Field) -> Proof<String> {
         runs_anew(field, &self.node, &self.started_at).await
+    }
+
+    fn debts(&self) -> Vec<Debt> {
+        let node = self.node.clone();
+        let start = self.is_attached.then_some(Debt::Start { node });
+        start.into_iter().collect()
     }
 }

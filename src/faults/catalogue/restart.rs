@@ -36,6 +36,8 @@ struct Restarted {
     node: Name,
     keeps_data: bool,
     started_at: String,
+    /// It was there before the run, and has to run after it.
+    is_attached: bool,
 }
 
 impl Restarted {
@@ -44,6 +46,7 @@ impl Restarted {
             node: fault.node,
             keeps_data,
             started_at: String::new(),
+            is_attached: false,
         })
     }
 }
@@ -56,6 +59,7 @@ impl Injection for Restarted {
 
     async fn look_before(&mut self, field: &Field) -> Proof {
         self.started_at = state(field, &self.node).await?.started_at;
+        self.is_attached = field.attached.contains(&self.node);
         Ok(())
     }
 
@@ -101,11 +105,21 @@ impl Injection for Restarted {
         ensure(running, UnprovenReason::NotRunning)?;
         Ok("it runs".to_owned())
     }
+
+    fn debts(&self) -> Vec<Debt> {
+        let node = self.node.clone();
+        let start = self.is_attached.then_some(Debt::Start { node });
+        start.into_iter().collect()
+    }
 }
 
+/// Gives a server something to remember. Nothing is written to an attached server.
 async fn give_memory(field: &Field, node: &Name) -> Proof {
+    if field.attached.contains(node) {
+        return Ok(());
+    }
     if let Some(server) = field.server(node).await?
-        && readback::remember(server).await?
+        && readback::remember(&server).await?
     {
         field.remembering.lock().insert(node.clone());
     }
@@ -115,7 +129,7 @@ async fn give_memory(field: &Field, node: &Name) -> Proof {
 async fn is_remembered(field: &Field, node: &Name) -> Proof<Option<bool>> {
     let was_given = field.remembering.lock().contains(node);
     match field.server(node).await?.filter(|_| was_given) {
-        Some(server) => readback::remembers(server).await,
+        Some(server) => readback::remembers(&server).await,
         None => Ok(None),
     }
 }

@@ -11,6 +11,7 @@ fn head_of_somebody_dead() -> String {
     let head = Line::Head {
         run: "r1".into(),
         owner: label.replace(&own_pid, "/2147483647/"),
+        attached: BTreeMap::new(),
     };
     serde_json::to_string(&head).unwrap()
 }

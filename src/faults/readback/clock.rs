@@ -1,18 +1,17 @@
 //! How far the clock of a node is ahead of this machine's, as the node itself reports.
 
 use super::super::Proof;
-use super::super::field::Field;
+use super::super::field::{Field, Reached};
 use super::{etcd, http_date, time};
-use crate::clock::raw_monotonic_ns;
+use crate::clock::{raw_monotonic_ns, wall_clock_ns};
 use crate::model::{ClockName, Name, UnprovenReason};
 use crate::services::Readback;
 use std::net::SocketAddr;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The source that a clock is read from.
 pub enum Dial {
     /// The server's own answer to the question for its time.
-    Server(Readback, SocketAddr),
+    Server(Reached),
     /// The `Date` of an answer, which has whole seconds.
     Http(SocketAddr),
     /// The time that is left of a lease, in whole seconds, by the leader's clock.
@@ -50,15 +49,16 @@ impl Dial {
                 worker: node.to_owned(),
                 clock,
             }),
-            (Some((kind, address)), ClockName::Realtime) => {
-                let tells_it = time((kind, address), host_realtime_ns).await?.is_some();
+            (Some(server), ClockName::Realtime) => {
+                let tells_it = time(&server, wall_clock_ns).await?.is_some();
                 Ok(if tells_it {
-                    Dial::Server(kind, address)
+                    Dial::Server(server)
                 } else {
-                    Dial::Http(address)
+                    Dial::Http(server.address)
                 })
             }
-            (Some((Readback::Etcd, address)), ClockName::Monotonic) => {
+            (Some(server), ClockName::Monotonic) if server.answers == Readback::Etcd => {
+                let address = server.address;
                 if !etcd::leads(address).await? {
                     return Err(UnprovenReason::ClockOfNoLeader);
                 }
@@ -77,24 +77,24 @@ impl Dial {
     /// Returns the smallest difference that can be distinguished from none.
     pub fn resolution_ns(&self) -> i64 {
         match self {
-            Dial::Server(..) | Dial::Worker { .. } => 20 * MS,
+            Dial::Server(_) | Dial::Worker { .. } => 20 * MS,
             Dial::Http(_) | Dial::Lease { .. } => 5 * SECOND,
         }
     }
 
     pub async fn read(&self, field: &Field) -> Proof<Ahead> {
         match self {
-            Dial::Server(kind, address) => {
+            Dial::Server(server) => {
                 let ask = || async {
-                    let told = time((*kind, *address), host_realtime_ns).await?;
+                    let told = time(server, wall_clock_ns).await?;
                     told.ok_or(UnprovenReason::ClockHidden)
                 };
                 most_exact(ask).await
             }
             Dial::Http(address) => {
-                let before = host_realtime_ns();
+                let before = wall_clock_ns();
                 let theirs = http_date::unix_s(*address).await? * SECOND + SECOND / 2;
-                let read = compared(theirs, before, host_realtime_ns());
+                let read = compared(theirs, before, wall_clock_ns());
                 Ok(Ahead {
                     // Some servers update their date only once a second.
                     give_or_take_ns: read.give_or_take_ns + SECOND,
@@ -174,17 +174,12 @@ async fn report_of(field: &Field, worker: &Name, clock: ClockName) -> Proof<Ahea
 pub fn realtime_ahead_of_monotonic_ns() -> i64 {
     let read = |_| {
         let before = raw_monotonic_ns();
-        let realtime = host_realtime_ns();
+        let realtime = wall_clock_ns();
         let took_ns = raw_monotonic_ns() - before;
         (took_ns, realtime - (before + took_ns / 2) as i64)
     };
     let best = (0..READINGS).map(read).min();
     best.expect("it was read at least once").1
-}
-
-fn host_realtime_ns() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.unwrap_or_default().as_nanos() as i64
 }
 
 fn compared(theirs: i64, before: i64, after: i64) -> Ahead {

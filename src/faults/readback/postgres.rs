@@ -4,6 +4,7 @@ use fencing_lock::servers::{PostgresConnection, connect_postgres};
 use std::net::SocketAddr;
 use tokio::time::timeout;
 use tokio_postgres::types::FromSqlOwned;
+use uuid::Uuid;
 
 /// Returns its realtime clock, in nanoseconds, between two readings of ours. The session is a new
 /// one, and is there before the first reading.
@@ -17,16 +18,45 @@ pub async fn time(address: SocketAddr, ours: impl Fn() -> i64) -> Proof<(i64, i6
 
 /// Gives it a table to remember, which no lock uses.
 pub async fn remember(address: SocketAddr) -> Proof {
-    let create = "CREATE TABLE IF NOT EXISTS fencepost_memory ()";
-    let connection = connect(address).await?;
-    let created = timeout(ANSWER_DEADLINE, connection.batch_execute(create)).await;
-    let created = created.map_err(|_| failed(address, "no answer"))?;
-    created.map_err(|error| failed(address, error))
+    run(address, "CREATE TABLE IF NOT EXISTS fencepost_memory ()").await
 }
 
 pub async fn remembers(address: SocketAddr) -> Proof<bool> {
     let is_there = "SELECT to_regclass('fencepost_memory') IS NOT NULL";
     ask(&connect(address).await?, address, is_there).await
+}
+
+pub async fn is_primary(address: SocketAddr) -> Proof<bool> {
+    let is_primary = "SELECT NOT pg_is_in_recovery()";
+    ask(&connect(address).await?, address, is_primary).await
+}
+
+/// Returns once it accepts writes, or when it has not for a while.
+pub async fn promote(address: SocketAddr) -> Proof {
+    let promote = format!("SELECT pg_promote(true, {})", ANSWER_DEADLINE.as_secs() - 1);
+    let done: bool = ask(&connect(address).await?, address, &promote).await?;
+    match done {
+        true => Ok(()),
+        false => Err(failed(address, "pg_promote was not done in time")),
+    }
+}
+
+/// Makes a user that no other server has, and returns its name.
+pub async fn make_user(address: SocketAddr) -> Proof<String> {
+    let name = format!("fencepost_{}", &Uuid::new_v4().simple().to_string()[..8]);
+    run(address, &format!("CREATE ROLE {name} LOGIN")).await?;
+    Ok(name)
+}
+
+pub async fn remove_user(address: SocketAddr, name: &str) -> Proof {
+    run(address, &format!("DROP ROLE {name}")).await
+}
+
+async fn run(address: SocketAddr, statement: &str) -> Proof {
+    let connection = connect(address).await?;
+    let done = timeout(ANSWER_DEADLINE, connection.batch_execute(statement)).await;
+    let done = done.map_err(|_| failed(address, "no answer"))?;
+    done.map_err(|error| failed(address, error))
 }
 
 async fn connect(address: SocketAddr) -> Proof<PostgresConnection> {

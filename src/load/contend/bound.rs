@@ -9,14 +9,25 @@ const KEEPS_UP: f64 = 0.95;
 /// A turn lasts from a grant until the release is sent, and from there until the next grant.
 /// The release itself is part of that hand-off and is not counted twice. Returns `None` if
 /// there are more keys than contenders, who then cannot keep all keys busy.
-pub(super) fn ceiling_per_s(step: &ContendStep, keys: u64) -> Option<f64> {
+fn ceiling_per_s(step: &ContendStep, keys: u64) -> Option<f64> {
     let turn_us: f64 = parts_us(step).iter().map(|(_, us)| us).sum();
     let can_be_filled = keys <= u64::from(step.contenders);
     (can_be_filled && turn_us > 0.0).then(|| keys as f64 * 1_000_000.0 / turn_us)
 }
 
+/// Says what bounds a step that is measured otherwise. Where holds overlapped, turns mean nothing.
+pub(super) fn set_bound(step: &mut ContendStep, overlapped: bool, keys: u64) {
+    if overlapped {
+        step.bound_by =
+            "nothing: somebody was granted a lock while another still held it".to_owned();
+    } else {
+        step.ceiling_per_s = ceiling_per_s(step, keys);
+        step.bound_by = bound_by(step);
+    }
+}
+
 /// Returns what would have to change for a higher throughput, in words.
-pub(super) fn bound_by(step: &ContendStep) -> String {
+fn bound_by(step: &ContendStep) -> String {
     if step.generator.bottleneck.is_some() {
         return "the generator".to_owned();
     }

@@ -93,7 +93,7 @@ impl Contender {
     }
 
     pub(super) fn is_ready(&self) {
-        self.tell(raw_monotonic_ns(), EventKind::Ready { lacks: Vec::new() });
+        self.tell(raw_monotonic_ns(), EventKind::ready(Vec::new()));
     }
 
     /// Plays arrivals until the step is over.

@@ -11,6 +11,7 @@ mod dispatcher;
 mod fairness;
 mod generator;
 mod health;
+mod heard;
 mod keys;
 mod overheard;
 mod probe;
@@ -28,9 +29,10 @@ use crate::resource::ResourceClient;
 use crate::services;
 use backlog::Due;
 use fencing_lock;
-use fencing_lock::{LockBackend, LockClient, LockError, LockMetrics, LockSettings};
+use fencing_lock::{Env, LockBackend, LockClient, LockError, LockMetrics, LockSettings};
 use futures_util::future::join_all;
 use health::Health;
+pub use heard::heard;
 use overheard::Overheard;
 use parking_lot::Mutex;
 use probe::Probe;
@@ -109,7 +111,7 @@ impl<'a> Run<'a> {
     ) -> LoadResult<Run<'a>> {
         let metrics = LockMetrics::default();
         let locks = Arc::new(Health::default());
-        let backend = || services::open(&plan.lock, &targets.lock_servers, None);
+        let backend = || services::open(&plan.lock, &targets.lock_servers, None, Env::default());
         let client = |backend: Arc<dyn LockBackend>, seed: u64, metrics: LockMetrics| {
             let ttl = plan.ttl;
             LockClient::new(backend, LockSettings { ttl, seed }, metrics)

@@ -1,5 +1,5 @@
 use super::backlog::Backlog;
-use super::bound::{bound_by, ceiling_per_s};
+use super::bound::set_bound;
 use super::contender::{Contender, Field};
 use super::dispatcher::{Dispatcher, Schedule};
 use super::generator::{Meter, generator};
@@ -96,12 +96,7 @@ pub(super) async fn take(run: &Run<'_>, contenders: u32) -> Taken {
     step.commands = requests_then - requests;
     step.queue = queue;
     step.generator = generator(cost, made_late, &step.acquire);
-    if field.tally.holds_overlapped() {
-        step.bound_by = "nothing: locks ran out while their holders still worked".to_owned()
-    } else {
-        step.ceiling_per_s = ceiling_per_s(&step, plan.keys);
-        step.bound_by = bound_by(&step);
-    }
+    set_bound(&mut step, field.tally.holds_overlapped(), plan.keys);
     Taken { step, cut_short }
 }
 

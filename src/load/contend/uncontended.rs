@@ -29,7 +29,7 @@ pub(super) async fn measure(
         lock: Timings::default(),
         floor: Timings::default(),
     };
-    alone.tell(raw_monotonic_ns(), EventKind::Ready { lacks: Vec::new() });
+    alone.tell(raw_monotonic_ns(), EventKind::ready(Vec::new()));
     let end = Instant::now() + lasting;
     while Instant::now() < end {
         if run.interrupt.is_cancelled() {

@@ -35,10 +35,10 @@ const TIMES: [Column<ContendStep>; 10] = [
         latency(&step.hand_off, step.hand_off.p50_us)
     }),
     ("retries", |step| {
-        each(step, figure(step.retries_per_acquisition()))
+        counted(step, figure(step.retries_per_acquisition()))
     }),
     ("commands", |step| {
-        each(step, figure(step.commands_per_acquisition()))
+        counted(step, figure(step.commands_per_acquisition()))
     }),
 ];
 
@@ -57,10 +57,14 @@ const EFFORTS: [Column<ContendStep>; 5] = [
 ];
 
 pub fn table(steps: &[ContendStep], width: usize) -> String {
-    let grids = [&COUNTS[..], &TIMES, &EFFORTS];
-    let mut text = grids
+    let mut grids = vec![&COUNTS[..], &TIMES];
+    if steps.iter().any(counts_attempts) {
+        grids.push(&EFFORTS);
+    }
+    let grids = grids.into_iter();
+    let mut text: String = grids
         .map(|columns| Grid::of(columns, steps).text(INDENT, width))
-        .concat();
+        .collect();
     for (bound, contenders) in bounds(steps) {
         let line = format!("what bounds it at {}: {bound}", contenders.join(", "));
         text += &wrapped(&line, INDENT, width);
@@ -72,6 +76,18 @@ pub fn table(steps: &[ContendStep], width: usize) -> String {
         }
     }
     text
+}
+
+/// Returns whether the contenders were our own: of workers nobody knows what they send.
+fn counts_attempts(step: &ContendStep) -> bool {
+    step.attempts > 0
+}
+
+fn counted(step: &ContendStep, words: String) -> String {
+    match counts_attempts(step) {
+        true => each(step, words),
+        false => "-".to_owned(),
+    }
 }
 
 /// Returns each limiting factor once, with the steps that it limits.

@@ -1,13 +1,14 @@
 //! The client of the HTTP resource.
 
 use super::{ClientError, LONGEST_CONNECT, Stored, WriteAnswer, bad_request, no_answer};
-use crate::model::{FencingToken, LogRow, without_password};
+use crate::model::{FencingToken, without_password};
 use crate::resource::headers::{BASED_ON, OWNER, SEQ, TOKEN};
 use crate::resource::limits::{MAX_ANSWER_BYTES, MAX_LOG_BYTES, MAX_ROW_BYTES, key_problem};
 use crate::resource::metrics::STALE_REJECTIONS;
 use crate::resource::state::WriteRequest;
 use futures_util::{Stream, TryStreamExt, stream};
-use reqwest::{Client, RequestBuilder, Response, StatusCode, Url};
+use reqwest::header::CONTENT_LENGTH;
+use reqwest::{Body, Client, RequestBuilder, Response, StatusCode, Url};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::error::Error;
@@ -22,6 +23,9 @@ pub struct HttpClient {
     base: Url,
     timeout: Duration,
 }
+
+/// Where the log is.
+type LogPath = &'static [&'static str];
 
 impl HttpClient {
     /// Makes a client. `timeout` bounds each request; for a log it bounds each wait for more.
@@ -52,6 +56,15 @@ impl HttpClient {
     }
 
     pub async fn put(&self, write: &WriteRequest) -> Result<WriteAnswer, ClientError> {
+        self.put_body(write, write.body.clone().into()).await
+    }
+
+    /// Sends a write; `body` is that of the write, however it is sent.
+    pub async fn put_body(
+        &self,
+        write: &WriteRequest,
+        body: Body,
+    ) -> Result<WriteAnswer, ClientError> {
         #[derive(Deserialize)]
         struct Accepted {
             position: u64,
@@ -64,7 +77,8 @@ impl HttpClient {
 
         let name = format!("PUT /r/{}", write.key);
         let url = self.key_url(&name, &write.key)?;
-        let mut request = self.http.put(url).body(write.body.clone());
+        let mut request = self.http.put(url).body(body);
+        request = request.header(CONTENT_LENGTH, write.body.len());
         if let Some(token) = write.token {
             request = request.header(TOKEN, token.0);
         }
@@ -99,9 +113,12 @@ impl HttpClient {
     }
 
     /// Returns every row that is durable now.
-    pub async fn log(&self) -> Result<Vec<LogRow>, ClientError> {
+    pub async fn log<R: DeserializeOwned + Send + 'static>(
+        &self,
+        path: LogPath,
+    ) -> Result<Vec<R>, ClientError> {
         let name = "GET /log";
-        let mut rows = pin!(self.rows(name, false).await?);
+        let mut rows = pin!(self.rows(name, path, false).await?);
         let mut all = Vec::new();
         let mut length = 0;
         while let Some((row, bytes)) = tokio::time::timeout(self.timeout, rows.try_next())
@@ -120,10 +137,11 @@ impl HttpClient {
 
     /// Returns every row that is durable now, and every later one as soon as it is durable. The
     /// stream ends when the resource stops; it has no deadline, because silence is normal.
-    pub async fn follow(
+    pub async fn follow<R: DeserializeOwned + Send + 'static>(
         &self,
-    ) -> Result<impl Stream<Item = Result<LogRow, ClientError>> + Send + use<>, ClientError> {
-        let rows = self.rows("GET /log?follow=true", true).await?;
+        path: LogPath,
+    ) -> Result<impl Stream<Item = Result<R, ClientError>> + Send + use<R>, ClientError> {
+        let rows = self.rows("GET /log?follow=true", path, true).await?;
         Ok(rows.map_ok(|(row, _)| row))
     }
 
@@ -139,13 +157,14 @@ impl HttpClient {
     }
 
     /// Returns the rows, each with the length of its line.
-    async fn rows(
+    async fn rows<R: DeserializeOwned + Send + 'static>(
         &self,
         name: &'static str,
+        path: LogPath,
         follow: bool,
-    ) -> Result<impl Stream<Item = Result<(LogRow, usize), ClientError>> + Send + use<>, ClientError>
+    ) -> Result<impl Stream<Item = Result<(R, usize), ClientError>> + Send + use<R>, ClientError>
     {
-        let mut url = self.url(&["log"]);
+        let mut url = self.url(path);
         url.set_query(follow.then_some("follow=true"));
         // A timeout on the request would also end the stream.
         let answered = async {
@@ -239,7 +258,7 @@ async fn body(name: &str, response: Response) -> Result<Vec<u8>, ClientError> {
 }
 
 /// Returns the error with its causes: reqwest names them only in the sources of its errors.
-fn chain(error: &dyn Error) -> String {
+pub fn chain(error: &dyn Error) -> String {
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }

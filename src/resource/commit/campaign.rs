@@ -2,6 +2,7 @@
 //! acknowledged or showed is there in the next, and damage is refused.
 
 use super::super::recover::SECTOR_BYTES;
+use super::super::state::{Answer, State, WriteReply, WriteRequest};
 use super::super::storage::model::{Disk, Fault, ModelStorage};
 use super::*;
 use crate::model::{Fence, FencingToken, LogRow, RowValue};
@@ -59,7 +60,7 @@ impl Campaign {
         let undo_change = self.prepare();
         let mut state = State::new(Fence::On);
         let mut shown = BTreeMap::new();
-        let opened = Log::open_on(Box::new(self.storage.clone()), |row| {
+        let opened = Log::open_on(Box::new(self.storage.clone()), |row: LogRow| {
             shown.insert(row.seq, promise(&row));
             state.replay(row);
         });
@@ -139,7 +140,7 @@ impl Campaign {
         }
     }
 
-    fn write(&mut self) -> (Command, Expected) {
+    fn write(&mut self) -> (Command<State>, Expected) {
         self.token += 1;
         let length = self.random(1500) as usize;
         let body = vec![b'a' + (self.token % 26) as u8; length];

@@ -12,9 +12,8 @@ mod tests;
 use super::limits::{MAX_BATCH_BYTES, MAX_ROW_BYTES};
 use super::log::LogError;
 use super::mark::Acknowledged;
-use super::row_line::{self, Parsed};
+use super::row_line::{self, Parsed, Row};
 use super::storage::Storage;
-use crate::model::LogRow;
 use sha2::{Digest, Sha256};
 use std::io::{self, BufRead, BufReader, Read};
 
@@ -37,10 +36,10 @@ pub(super) struct Recovered {
 }
 
 /// Passes every complete row to `each`.
-pub(super) fn read_back(
+pub(super) fn read_back<R: Row>(
     storage: &dyn Storage,
     acknowledged: Option<&Acknowledged>,
-    mut each: impl FnMut(LogRow),
+    mut each: impl FnMut(R),
 ) -> Result<Recovered, LogError> {
     let length = storage.length()?;
     let marked_bytes = acknowledged.map_or(0, |mark| mark.bytes);

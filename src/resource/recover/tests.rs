@@ -1,7 +1,7 @@
 use super::super::log::{Batch, Log};
 use super::super::storage::{FILE_NAME, MARK_FILE_NAME};
 use super::*;
-use crate::model::{RowOutcome, RowValue};
+use crate::model::{LogRow, RowOutcome, RowValue};
 use std::fs;
 use std::path::Path;
 
@@ -29,19 +29,22 @@ fn batch(rows: &[LogRow]) -> Batch {
 
 /// Writes rows without a sync: no client was answered.
 fn write(dir: &Path, rows: &[LogRow]) {
-    Log::open(dir, |_| ()).unwrap().write(&batch(rows)).unwrap();
+    Log::open(dir, |_: LogRow| ())
+        .unwrap()
+        .write(&batch(rows))
+        .unwrap();
 }
 
 /// Writes, syncs and marks rows: every client may have been answered.
 fn commit(dir: &Path, rows: &[LogRow]) {
-    let mut log = Log::open(dir, |_| ()).unwrap();
+    let mut log = Log::open(dir, |_: LogRow| ()).unwrap();
     log.write(&batch(rows)).unwrap();
     log.sync(&batch(rows)).unwrap();
 }
 
 fn reopen(dir: &Path) -> Result<Vec<u64>, LogError> {
     let mut seqs = Vec::new();
-    Log::open(dir, |row| seqs.push(row.seq)).map(|_| seqs)
+    Log::open(dir, |row: LogRow| seqs.push(row.seq)).map(|_| seqs)
 }
 
 /// Returns the error, and checks that nothing was changed.

@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use super::commit::Ledger;
 use super::limits::MAX_HELD_BYTES;
 #[cfg(debug_assertions)]
 use super::mutant::{self, Mutant, Scene};
@@ -106,11 +107,37 @@ struct Entry {
     highest: Option<Highest>,
 }
 
-struct Highest {
-    pair: Pair,
-    owner: Option<String>,
-    body: Bytes,
-    position: u64,
+/// The write of a key that later ones are compared with.
+#[derive(Clone, Debug)]
+pub(super) struct Highest {
+    pub pair: Pair,
+    pub owner: Option<String>,
+    pub body: Bytes,
+    pub position: u64,
+}
+
+impl Ruling {
+    /// Returns what the fence says to a write. Every kind of resource decides by this.
+    pub fn of(write: &WriteRequest, highest: Option<&Highest>) -> Result<Ruling, Undecided> {
+        let got = Pair {
+            token: write.token.ok_or(Undecided::TokenMissing)?,
+            seq: write.token_seq,
+        };
+        let Some(highest) = highest else {
+            return Ok(Ruling::Apply);
+        };
+        // The lock granted the token to one owner, so nobody else can go on counting with it.
+        let is_own = write.owner == highest.owner;
+        let seen = highest.pair;
+        Ok(if got.token > seen.token || (is_own && got > seen) {
+            Ruling::Apply
+        } else if is_own && got == seen && write.body == highest.body {
+            let position = highest.position;
+            Ruling::Repeat { position }
+        } else {
+            Ruling::Refuse { seen, got }
+        })
+    }
 }
 
 impl State {
@@ -135,11 +162,6 @@ impl State {
     #[cfg(debug_assertions)]
     pub fn misbehave(&mut self, mutant: Option<Mutant>) {
         self.mutant = mutant;
-    }
-
-    #[cfg(debug_assertions)]
-    pub fn mutant(&self) -> Option<Mutant> {
-        self.mutant
     }
 
     pub fn decide(&mut self, write: WriteRequest, at_ns: u64) -> Result<Decision, Undecided> {
@@ -207,6 +229,11 @@ impl State {
         Ok(Decision { row, answer })
     }
 
+    /// Returns the accepted write with the highest token of a key.
+    pub fn highest(&self, key: &str) -> Option<&Highest> {
+        self.keys.get(key)?.highest.as_ref()
+    }
+
     /// Applies a row of the log as it was decided, whatever the fence is now.
     pub fn replay(&mut self, row: LogRow) {
         self.position = row.seq;
@@ -215,14 +242,6 @@ impl State {
         if row.outcome == RowOutcome::Accepted {
             let value = row.value.as_ref().map_or(&[][..], RowValue::as_bytes);
             self.apply(&row, Bytes::copy_from_slice(value));
-        }
-    }
-
-    /// Serves [`Mutant::LoseKey`]: a client has read the whole log.
-    #[cfg(debug_assertions)]
-    pub fn log_was_read(&mut self) {
-        if self.mutant == Some(Mutant::LoseKey) {
-            self.lost = self.keys.keys().min().cloned();
         }
     }
 
@@ -239,27 +258,10 @@ impl State {
     }
 
     fn rule(&self, write: &WriteRequest, highest: Option<&Highest>) -> Result<Ruling, Undecided> {
-        if self.fence == Fence::Off {
-            return Ok(Ruling::Apply);
+        match self.fence {
+            Fence::Off => Ok(Ruling::Apply),
+            Fence::On => Ruling::of(write, highest),
         }
-        let got = Pair {
-            token: write.token.ok_or(Undecided::TokenMissing)?,
-            seq: write.token_seq,
-        };
-        let Some(highest) = highest else {
-            return Ok(Ruling::Apply);
-        };
-        // The lock granted the token to one owner, so nobody else can go on counting with it.
-        let is_own = write.owner == highest.owner;
-        let seen = highest.pair;
-        Ok(if got.token > seen.token || (is_own && got > seen) {
-            Ruling::Apply
-        } else if is_own && got == seen && write.body == highest.body {
-            let position = highest.position;
-            Ruling::Repeat { position }
-        } else {
-            Ruling::Refuse { seen, got }
-        })
     }
 
     fn apply(&mut self, row: &LogRow, body: Bytes) {
@@ -301,6 +303,39 @@ impl State {
         let after = ENTRY_BYTES + write.key.len() + owner + write.body.len() + beside;
         let before = before.map_or(0, |entry| entry.bytes(&write.key));
         after <= before || self.held_bytes - before + after <= self.most_bytes
+    }
+}
+
+pub(super) type WriteReply = Result<Answer, Undecided>;
+
+impl Ledger for State {
+    type Row = LogRow;
+    type Write = WriteRequest;
+    type Reply = WriteReply;
+    type Question = String;
+    type Found = Option<Stored>;
+
+    fn decide(&mut self, write: WriteRequest, at_ns: u64) -> (Option<LogRow>, WriteReply) {
+        match State::decide(self, write, at_ns) {
+            Ok(Decision { row, answer }) => (Some(row), Ok(answer)),
+            Err(undecided) => (None, Err(undecided)),
+        }
+    }
+
+    fn look(&self, key: String) -> Option<Stored> {
+        self.get(&key)
+    }
+
+    #[cfg(debug_assertions)]
+    fn answers_before_sync(&self) -> bool {
+        self.mutant == Some(Mutant::AnswerBeforeSync)
+    }
+
+    #[cfg(debug_assertions)]
+    fn log_was_read(&mut self) {
+        if self.mutant == Some(Mutant::LoseKey) {
+            self.lost = self.keys.keys().min().cloned();
+        }
     }
 }
 

@@ -141,7 +141,7 @@ impl WriteToSlowDisk {
         let (syncing, mut synced) = tokio::sync::mpsc::unbounded_channel();
         let (disk_goes_on, told) = mpsc::channel();
         let dir = tempfile::tempdir().unwrap();
-        let log = Log::open(dir.path(), |_| ())
+        let log = Log::open(dir.path(), |_: crate::model::LogRow| ())
             .unwrap()
             .held_back_by(move || {
                 syncing.send(()).unwrap();

@@ -31,7 +31,7 @@ async fn expect(stream: &mut TcpStream, text: &str) {
 #[tokio::test]
 async fn a_body_is_not_read_before_there_is_a_place_for_it() {
     let dir = tempfile::tempdir().unwrap();
-    let log = Log::open(dir.path(), |_| ()).unwrap();
+    let log = Log::open(dir.path(), |_: crate::model::LogRow| ()).unwrap();
     let metrics = Arc::new(Metrics::new(Fence::On));
     let log_path = log.path().to_owned();
     let (committer, _thread) =

@@ -9,6 +9,7 @@ mod loop_disk;
 #[cfg(debug_assertions)]
 mod mutants;
 mod refusals;
+mod s3;
 mod writes;
 
 use super::log::Log;

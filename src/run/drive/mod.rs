@@ -15,9 +15,9 @@ use crate::clock::raw_monotonic_ns;
 use crate::faults::{Nemesis, NotProven};
 use crate::model::{Event, EventKind, Gap, Gate, LogRow, Name, RowOutcome, Step, format_duration};
 use crate::progress::Task;
-use crate::scenario::Setup;
 use crate::scenario::timeline::{Due, Timeline, What};
 use crate::scenario::trigger::{RESOURCE, SCENARIO, STARTED};
+use crate::scenario::{Setup, once_each};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Duration;
@@ -133,6 +133,7 @@ impl<'a> Drive<'a> {
                 last_rows_by.get_or_insert(Instant::now() + LAST_ROWS);
             }
             tokio::select! {
+                biased;
                 () = tokio::time::sleep_until(last_rows_by.unwrap_or(give_up_at)),
                     if last_rows_by.is_some() => break,
                 () = tokio::time::sleep_until(give_up_at) => {
@@ -236,6 +237,9 @@ impl<'a> Drive<'a> {
             }
             EventKind::Done { .. } => {
                 self.done.insert(worker.clone());
+            }
+            EventKind::Refused { reason } => {
+                return self.gap(format!("worker {worker} refuses its task: {reason}"));
             }
             EventKind::Failed {
                 during: Step::Write,
@@ -344,7 +348,8 @@ impl<'a> Drive<'a> {
         }
         let triggers = self.timeline.awaited().into_iter().cloned();
         let triggers = triggers.chain(self.seen.awaited());
-        let triggers: Vec<String> = triggers.map(|trigger| trigger.to_string()).collect();
+        // An entry and one of its steps may wait for the same.
+        let triggers = once_each(triggers.map(|trigger| trigger.to_string()));
         if triggers.is_empty() {
             return format!("waiting for {} to be done", list(&self.running));
         }

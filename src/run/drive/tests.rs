@@ -119,7 +119,7 @@ fn go(gate: &str, round: u32) -> Option<String> {
 }
 
 fn ready() -> EventKind {
-    EventKind::Ready { lacks: Vec::new() }
+    EventKind::ready(Vec::new())
 }
 
 fn at_gate() -> EventKind {
@@ -294,8 +294,9 @@ async fn deadline_names_who_is_not_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deadline_names_the_events_that_did_not_come() {
-    let driven = Stage::new(PAUSE).drive(async |mut workers, _cluster, _clocks| {
+async fn deadline_names_each_event_that_did_not_come_once() {
+    let text = format!("{PAUSE}\n  - {{ when: b.write_accepted, do: {{ wait: 1s }} }}");
+    let driven = Stage::new(&text).drive(async |mut workers, _cluster, _clocks| {
         for worker in &workers {
             worker.says(ready()).await;
         }

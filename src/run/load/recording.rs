@@ -109,7 +109,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let recording = Recording::open(folder.path()).unwrap();
         for worker in ["5-c2", "5-c1"] {
-            recording.event(&event(worker, EventKind::Ready { lacks: Vec::new() }));
+            recording.event(&event(worker, EventKind::ready(Vec::new())));
         }
         assert!(!recording.unanswered());
         let failed = EventKind::Failed {

@@ -7,11 +7,14 @@ fields! {
     pub struct CaseFields {
         /// `fault`: workers and what affects them; `load`: a load instead
         kind: Node = later(|| json!({ "enum": words(Kind::VARIANTS) })), without("fault");
-        /// a file under compose/, without `.yml`
-        topology: At<String> = text("the name of a topology"), required;
-        /// `{ image: … }`: what workers are started from instead of this program: a folder with a
-        /// Dockerfile, such as `examples/redis-py-worker`, or an image with its tag
-        worker: Node = later(image_schema), without("this program");
+        /// a file under compose/, without `.yml`; or `{ attach: … }`, servers that are there already
+        topology: DraftTopology = DraftTopology::form(), required;
+        /// what workers are started from instead of this program. `image`: an image with its tag, or
+        /// a folder with a Dockerfile: `./…` and `../…` from the folder of this file, `/…`, or a name
+        /// such as `examples/redis-py-worker` from the home; `command`: in place of the image's own,
+        /// or without an image a command of this machine, for `--runtime local`; `env`: variables of
+        /// your own
+        worker: Node = later(own_worker::schema), without("this program");
         /// the lock that workers use
         lock: DraftLock = DraftLock::form(), required;
         /// how long workers without `rounds` go on, and what repeats `throughout`
@@ -29,8 +32,9 @@ fields! {
         contend: Node = later(|| to("contend")), without("–");
         /// a load instead of workers and a timeline: many locks that nobody wants
         keyspace: Node = later(|| to("keyspace")), without("–");
-        /// what is written to: `http`, the resource of this program, or `postgres`, tables of a database
-        resource: At<ResourceKind> = choice("resource (http or postgres)", ResourceKind::VARIANTS), without("http");
+        /// what is written to: `http`, the resource of this program, `postgres`, tables of a database, or
+        /// `s3`, objects
+        resource: At<ResourceKind> = choice("resource (http, postgres or s3)", ResourceKind::VARIANTS), without("http");
         /// whether the resource compares tokens: `on` or `off`
         fence: Node = later(|| json!({ "enum": words(Fence::VARIANTS) })), without("–");
         /// what has to come of it
@@ -47,15 +51,6 @@ fn nodes() -> impl Form<Vec<At<String>>> {
     (read, || json!({ "type": "array", "items": to("name") }))
 }
 
-fn image_schema() -> serde_json::Value {
-    json!({
-        "type": "object",
-        "required": ["image"],
-        "additionalProperties": false,
-        "properties": { "image": { "type": "string" } }
-    })
-}
-
 pub struct DraftCase {
     pub name: At<String>,
     pub service: Option<At<String>>,
@@ -67,12 +62,9 @@ pub struct DraftCase {
 /// Returns the overrides without those that only cases of the other kind have: a service has cases
 /// of both.
 fn fitting(settings: &Node, case: &Node) -> Node {
-    let (Value::Map(settings_of), Value::Map(fields)) = (&settings.value, &case.value) else {
-        return settings.clone();
-    };
-    let has = |name: &str| fields.iter().any(|(field, _)| field.value == name);
-    let fits = |name: &str| !kind::is_of_one_kind(name) || has(name);
-    let fitting = settings_of.iter().filter(|(name, _)| fits(&name.value));
+    let fits = |name: &str| !kind::is_of_one_kind(name) || has(case, name);
+    let fitting = entries_of(settings).iter();
+    let fitting = fitting.filter(|(name, _)| fits(&name.value));
     Node {
         place: settings.place,
         value: Value::Map(fitting.cloned().collect()),

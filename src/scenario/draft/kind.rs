@@ -17,6 +17,9 @@ const OF_LOADS: [&str; 2] = [CONTEND, KEYSPACE];
 const CONTEND: &str = "contend";
 const KEYSPACE: &str = "keyspace";
 
+/// A worker has no rate, and a process each is too much for hundreds of contenders.
+const OWN_CONTENDERS: &str = "the contenders of a load are tasks of this program, which cannot be replaced; for the figures of a lock of your own, give a scenario of workers a `duration`, `copies` and no timeline";
+
 /// Returns the kind as written, and `fault` if nothing is written. A wrong word becomes the kind
 /// that the other fields look like, so that these are not called wrong as well.
 pub fn read(fields: &mut Fields<'_>, report: &mut Report) -> Kind {
@@ -45,6 +48,14 @@ pub fn is_of_one_kind(field: &str) -> bool {
     OF_FAULTS.contains(&field) || OF_LOADS.contains(&field) || field == "duration"
 }
 
+/// Returns whether a field has no meaning for a scenario of this kind.
+pub fn is_of_the_other(field: &str, is_load: bool) -> bool {
+    match is_load {
+        true => OF_FAULTS.contains(&field),
+        false => OF_LOADS.contains(&field),
+    }
+}
+
 /// Complains about fields that only the other kind has.
 fn refuse_others(fields: &mut Fields<'_>, kind: Kind, is_written: bool, report: &mut Report) {
     let (others, why): (&[&'static str], &str) = match kind {
@@ -56,6 +67,10 @@ fn refuse_others(fields: &mut Fields<'_>, kind: Kind, is_written: bool, report: 
     };
     for field in others {
         if let Some(place) = fields.place_of(field) {
+            let why = match *field {
+                "worker" => OWN_CONTENDERS,
+                _ => why,
+            };
             report.add(place, format!("`{field}`: {why}"));
         }
     }

@@ -8,20 +8,23 @@ mod expect;
 mod kind;
 mod load;
 mod lock;
+mod own_worker;
 mod setup;
 mod step;
 mod target;
+mod topology;
 mod worker;
 
 pub use case::{CaseFields, DraftCase};
 pub use entry::{DraftEntry, MOST_REPEATS, Repeat};
 pub use expect::{DraftExpectations, table as expectations};
-pub use kind::Kind;
+pub use kind::{Kind, is_of_the_other};
 pub use load::{DraftContend, DraftKeyspace, DraftLoad, Model};
 pub use lock::DraftLock;
 pub use setup::{DraftSetup, SERVERS};
 pub use step::{Bound, DraftEnd, DraftFault, DraftStep};
 pub use target::DraftTarget;
+pub use topology::{DraftAttach, DraftPlace, DraftTopology};
 pub use worker::{DraftWorker, WorkerFields};
 
 use crate::scenario::fields::{Form, fields};
@@ -93,6 +96,12 @@ pub fn read(root: &Node, settings: &Node, report: &mut Report) -> Option<Draft> 
         Some((name.clone(), cases))
     };
     let services = head.services.as_ref();
+    if let Some(services) = services {
+        let cases = cases.as_ref().map_or(&[][..], entries_of);
+        let own = entries_of(services).iter().chain(cases);
+        let bases: Vec<&Node> = own.map(|(_, node)| node).chain([root]).collect();
+        refuse_ignored(settings, &bases, report);
+    }
     let services =
         services.map(|node| read_named(node, "the services by name", read_service, report));
     let (services, mut cases): (Vec<_>, Vec<DraftCase>) = match services {
@@ -115,11 +124,30 @@ pub fn read(root: &Node, settings: &Node, report: &mut Report) -> Option<Draft> 
     })
 }
 
+/// Complains about each override that is for one kind of cases, if none of them has its field.
+fn refuse_ignored(settings: &Node, bases: &[&Node], report: &mut Report) {
+    for (name, node) in entries_of(settings) {
+        if kind::is_of_one_kind(&name.value) && !bases.iter().any(|base| has(base, &name.value)) {
+            let message = format!("no case has `{}`, so it would change nothing", name.value);
+            report.add(node.place, message);
+        }
+    }
+}
+
+/// Returns the entries of a map; none if it is not a map, which is complained about elsewhere.
+fn entries_of(node: &Node) -> &[(At<String>, Node)] {
+    match &node.value {
+        Value::Map(entries) => entries,
+        Value::Scalar(_) | Value::List(_) => &[],
+    }
+}
+
+fn has(node: &Node, field: &str) -> bool {
+    entries_of(node).iter().any(|(name, _)| name.value == field)
+}
+
 fn has_few_cases(node: &Node, services: Option<&Node>, report: &mut Report) -> bool {
-    let length = |node: &Node| match &node.value {
-        Value::Map(entries) => entries.len(),
-        _ => 0,
-    };
+    let length = |node: &Node| entries_of(node).len();
     let count = length(node) * services.map_or(1, length);
     if count > MOST_CASES {
         let message =

@@ -1,13 +1,15 @@
+use super::own_worker::{self, DraftOwnWorker};
 use super::*;
 use crate::model::ResourceKind;
 use std::collections::BTreeMap;
 
 /// Everything that one case starts and does.
 pub struct DraftSetup {
+    /// With `attach`, the topology whose workers and resource are used.
     pub topology: Option<At<String>>,
+    pub attach: Option<DraftAttach>,
     pub resource: Option<At<ResourceKind>>,
-    /// The image of every worker, if it is not this program.
-    pub image: Option<At<String>>,
+    pub worker: DraftOwnWorker,
     pub lock: Option<DraftLock>,
     /// The time for which workers without a number of rounds, and entries that repeat throughout,
     /// go on.
@@ -46,10 +48,21 @@ pub fn read(node: &Node, report: &mut Report) -> Option<DraftSetup> {
     let mut fields = Fields::of(node, "the scenario", report)?;
     let case = CaseFields::take(&mut fields, report);
     let kind = kind::read(&mut fields, report);
+    let (topology, attach) = match case.topology {
+        Some(DraftTopology::Named(name)) => (Some(name), None),
+        Some(DraftTopology::Attached(attach)) => {
+            let backend = case.lock.as_ref().and_then(|lock| lock.backend.as_ref());
+            let base = backend.map(|backend| backend.value.servers().topology);
+            let base = base.map(|base| At::new(attach.place, base.to_owned()));
+            (base, Some(attach))
+        }
+        None => (None, None),
+    };
     let mut setup = DraftSetup {
-        topology: case.topology,
+        topology,
+        attach,
         resource: case.resource,
-        image: None,
+        worker: DraftOwnWorker::default(),
         lock: case.lock,
         duration: case.duration,
         deadline: case.deadline,
@@ -72,7 +85,8 @@ pub fn read(node: &Node, report: &mut Report) -> Option<DraftSetup> {
             let workers = workers.unwrap_or_default();
             let timeline = case.timeline.as_ref();
             let timeline = timeline.map(|node| entry::read_all(node, report));
-            setup.image = case.worker.and_then(|node| read_image(&node, report));
+            let worker = case.worker.and_then(|node| own_worker::read(&node, report));
+            setup.worker = worker.unwrap_or_default();
             setup.timeline = timeline.unwrap_or_default();
             let copies = copies(&workers);
             let servers = case.servers.as_deref();
@@ -119,17 +133,6 @@ fn at_servers(steps: &mut [DraftStep], servers: &[At<String>]) {
             _ => {}
         }
     }
-}
-
-/// Reads `worker: { image: examples/redis-py-worker }`.
-fn read_image(node: &Node, report: &mut Report) -> Option<At<String>> {
-    let mut fields = Fields::of(node, "worker", report)?;
-    let image = fields.required("image", report);
-    fields.finish(report);
-    image?.text(
-        "a folder with a Dockerfile, or the name of an image",
-        report,
-    )
 }
 
 /// Returns the names of a worker's copies, for each worker of the file that has copies.

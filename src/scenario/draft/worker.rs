@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::Gate;
+use crate::model::{Gate, WriteStyle};
 use crate::scenario::Trigger;
 use crate::scenario::form::{choice, duration, number, trigger, whole_number, yes_or_no};
 use crate::services::OnLost;
@@ -38,6 +38,10 @@ fields! {
         nested: At<u32> = number("nested", 1..=8), default(1);
         /// read before the work what the write replaces
         reads: At<bool> = yes_or_no(), default(true);
+        /// how it writes with `resource: postgres`: `compare`, `lock-row` (`SELECT … FOR UPDATE`, and the
+        /// write in the same transaction), `retry`, or a mistake: `check-then-write`, `fence-elsewhere`,
+        /// `retry-blindly`; with `resource: s3`: `compare`, `check-then-write`, `fence-elsewhere`
+        writes: At<WriteStyle> = choice("way to write", WriteStyle::VARIANTS), default(WriteStyle::default());
     }
 }
 

@@ -42,11 +42,11 @@ struct Expected {
     expects: String,
 }
 
-/// Returns the plan of a scenario. `services` returns the services that a topology starts.
-pub fn plan(scenario: &Scenario, services: impl Fn(&str) -> Vec<String>) -> Plan {
+/// Returns the plan of a scenario. `services` returns the services that a case starts.
+pub fn plan(scenario: &Scenario, services: impl Fn(&Setup) -> Vec<String>) -> Plan {
     let mut groups: Vec<Group> = Vec::new();
     for case in &scenario.cases {
-        let course = course(&case.setup, &services(&case.setup.topology));
+        let course = course(&case.setup, &services(&case.setup));
         let expected = expected(case);
         match groups.iter_mut().find(|group| group.course == course) {
             Some(group) => group.cases.push(expected),
@@ -72,15 +72,26 @@ fn expected(case: &Case) -> Expected {
 }
 
 fn course(setup: &Setup, services: &[String]) -> Course {
-    let mut steps = vec![format!(
+    let attached = setup.attach.iter().flat_map(|attach| &attach.servers);
+    let attached = attached.map(|(name, server)| {
+        format!(
+            "use {name}, which is there already at {}, with keys under a prefix of the case's own",
+            server.place
+        )
+    });
+    let mut steps: Vec<String> = attached.collect();
+    steps.push(format!(
         "start {} on a private network",
         services.join(", ")
-    )];
+    ));
     match &setup.load {
         Some(load) => steps.extend(load_words::steps(setup, load)),
         None => {
-            let image = setup.worker_image.as_ref();
-            let from = image.map_or_else(String::new, |image| format!(" from {image}"));
+            let from = match (&setup.worker.image, setup.worker.command.as_slice()) {
+                (Some(image), _) => format!(" from {image}"),
+                (None, []) => String::new(),
+                (None, command) => format!(" as `{}`", command.join(" ")),
+            };
             steps.push(format!(
                 "start the workers{from}; each reports `ready` and waits at its start gate"
             ));
@@ -89,7 +100,13 @@ fn course(setup: &Setup, services: &[String]) -> Course {
             steps.push("wait until every worker is done".to_owned());
         }
     }
-    steps.push("heal, collect the resource's log, judge, report, remove everything".to_owned());
+    let removed = match setup.attach {
+        None => "everything",
+        Some(_) => "everything that was started, and the keys at the attached servers",
+    };
+    steps.push(format!(
+        "heal, collect the resource's log, judge, report, remove {removed}"
+    ));
     Course {
         steps,
         drawn: setup.timeline.iter().any(is_drawn),

@@ -184,7 +184,51 @@ fn an_image_of_workers_has_to_be_there() {
     refused("workers:", nowhere, expected);
     let named = GOOD.replace("workers:", "worker: { image: 'mine:1' }\nworkers:");
     let setup = the_setup(parse(&named).unwrap());
-    assert_eq!(setup.worker_image.as_deref(), Some("mine:1"));
+    assert_eq!(setup.worker.image.as_deref(), Some("mine:1"));
+}
+
+#[test]
+fn a_worker_is_found_from_its_file_and_has_a_command_and_variables() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = folder.path().canonicalize().unwrap();
+    std::fs::create_dir_all(whole.join("scenarios")).unwrap();
+    std::fs::create_dir(whole.join("lock")).unwrap();
+    std::fs::write(whole.join("lock/Dockerfile"), "FROM scratch").unwrap();
+    let file = whole.join("scenarios/good.yml");
+    let parse = |worker: &str, settings: &[&str]| {
+        let settings = settings.iter().map(|text| text.parse().unwrap());
+        let text = GOOD.replace("workers:", &format!("worker: {worker}\nworkers:"));
+        Scenario::parse(&file, &text, &Settings(settings.collect()), &around())
+    };
+    let lock = whole.join("lock").display().to_string();
+    for image in ["../lock", &lock] {
+        let env = "env: { RETRIES: 3, NAME: x }, command: [run, -v]";
+        let scenario = parse(&format!("{{ image: {image}, {env} }}"), &[]).unwrap();
+        let worker = the_setup(scenario).worker;
+        assert_eq!(worker.image.as_deref(), Some(lock.as_str()));
+        assert_eq!(worker.command, ["run", "-v"]);
+        assert_eq!(worker.env["RETRIES"], "3");
+        assert!(!worker.is_ours());
+    }
+    // An override is written by somebody who is in the current folder.
+    let set = ["worker.image=./examples/redis-py-worker"];
+    let scenario = parse("{ env: { A: b } }", &set).unwrap();
+    let here = std::path::absolute("examples/redis-py-worker").unwrap();
+    let image = the_setup(scenario).worker.image.unwrap();
+    assert_eq!(Path::new(&image), here.canonicalize().unwrap());
+    let ours = the_setup(parse("{ env: { A: b } }", &[]).unwrap()).worker;
+    assert!(ours.is_ours() && ours.env["A"] == "b");
+    for (worker, complaint) in rows! {
+        "{}" => "`worker` says nothing; give it `image`, `command` or `env`";
+        "{ image: ../nowhere }" => "there is no Dockerfile in";
+        "{ command: [] }" => "a command has at least one word";
+        "{ env: { FENCEPOST_KEY: x } }" => "`FENCEPOST_KEY` is a setting of the task";
+        "{ env: { 'a b': x } }" => "`a b` is no name of a variable";
+        "{ imag: x }" => "did you mean `image`?";
+    } {
+        let error = parse(worker, &[]).unwrap_err().to_string();
+        assert!(error.contains(complaint), "{worker}: {error}");
+    }
 }
 
 #[test]

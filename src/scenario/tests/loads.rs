@@ -212,7 +212,7 @@ fn everything_that_is_wrong_with_a_load_is_said_at_once() {
 
 #[test]
 fn the_plan_of_a_load_says_what_is_done() {
-    let services = |_: &str| vec!["redis".to_owned(), "resource".to_owned()];
+    let services = |_: &Setup| vec!["redis".to_owned(), "resource".to_owned()];
     let text = plan(&parse(CONTEND).unwrap(), services).to_string();
     let parts = [
         "for 20s, 50 contenders in 12 clients want one key: 200 arrivals a second",

@@ -25,6 +25,7 @@ mod toxics;
 mod triggers;
 
 use super::*;
+use crate::builtin::Location;
 use crate::model::{Link, LinkFault};
 use crate::services::Backend;
 use std::collections::BTreeMap;
@@ -63,7 +64,7 @@ fn around() -> Surroundings {
     let all = all.map(|(name, facts)| (name.to_owned(), facts));
     Surroundings::Here {
         topologies: BTreeMap::from(all),
-        folder: ".".into(),
+        home: vec![Location::from(".")],
     }
 }
 
@@ -81,6 +82,8 @@ fn redis() -> TopologyFacts {
         links: vec![Link::new("redis-replica", "redis")],
         replicas: BTreeMap::from([("redis-replica".to_owned(), "redis".to_owned())]),
         resource: "resource".to_owned(),
+        resource_kind: ResourceKind::Http,
+        attached: BTreeMap::new(),
     }
 }
 

@@ -20,6 +20,7 @@ fn names_that_do_not_exist_are_refused() {
         "b.write_accepted", "b.write_acepted" => "did you mean `write_accepted`?";
         "b.write_accepted", "resource.written" => "unknown event of the resource";
         "pause: a,", "pause: z," => "unknown worker or service `z`; known: a, b, redis,";
+        "gate: before_write", "writes: retry" => "`retry` is no way to write with `resource: http`";
         "before_write", "before_writ" => "did you mean `before_write`?";
         "fence: off", "fence: offf" => "did you mean `off`?";
         "violations: 1..", "violations: { stale: 1 }" => "unknown violation `stale`";
@@ -40,7 +41,7 @@ fn words_that_mean_something_else_are_no_names() {
     odd.services.push("any".to_owned());
     let around = Surroundings::Here {
         topologies: BTreeMap::from([("redis".to_owned(), odd)]),
-        folder: ".".into(),
+        home: vec![Location::from(".")],
     };
     let none = Settings::default();
     let error = Scenario::parse(Path::new("good.yml"), GOOD, &none, &around).unwrap_err();

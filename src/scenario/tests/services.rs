@@ -71,6 +71,14 @@ fn a_setting_goes_to_the_cases_that_have_its_field() {
 }
 
 #[test]
+fn a_setting_of_a_field_that_no_case_has_is_refused() {
+    let told = parse_with(COMPARED, &["keyspace.keys=5", "lock.ttl=3s"]);
+    let told = told.unwrap_err().to_string();
+    let expected = "--set keyspace.keys=5: no case has `keyspace`, so it would change nothing";
+    assert!(told.contains(expected), "{told}");
+}
+
+#[test]
 fn what_is_wrong_with_services_is_said_at_its_place() {
     for (from, to, expected) in rows! {
         "  redis: {", "  Redis: {" => "good.yml:6:3: `Redis` is not a name";

@@ -81,7 +81,8 @@ fn on_nodes(check: &Check<'_>, fault: &DraftFault, report: &mut Report) {
             has_end: fault.has_end,
             replicas: check.facts.map(|facts| &facts.replicas),
         };
-        if let Some(why) = (faults::form(fault.kind).refuses)(&candidate) {
+        let refused = (faults::form(fault.kind).refuses)(&candidate);
+        if let Some(why) = refused.or_else(|| check.protects(fault, &node.value, role)) {
             report.add(node.place, why);
         }
     }

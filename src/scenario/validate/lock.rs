@@ -33,7 +33,7 @@ pub fn check(check: &Check<'_>, report: &mut Report) {
 fn check_keys(check: &Check<'_>, report: &mut Report) {
     let draft = check.draft;
     if let Some(facts) = check.facts
-        && draft.image.is_none()
+        && draft.worker.is_ours()
         && facts.workers.iter().all(|worker| worker.backend.is_some())
     {
         for place in locks(draft).filter_map(|lock| lock.places.get("key")) {

@@ -1,5 +1,6 @@
 //! One pass over a draft that collects everything that cannot work, before anything is started.
 
+pub mod attach;
 mod entries;
 mod events;
 mod image;
@@ -16,12 +17,14 @@ mod times;
 mod triggers;
 mod workers;
 
+pub use image::found_from;
 pub use load::{contend_plan, keyspace_plan};
 pub use surroundings::{Surroundings, TopologyFacts, WorkerFacts};
 pub use times::deadline;
 
 use super::draft::{Draft, DraftCase, DraftSetup};
 use super::{Case, build};
+use crate::builtin::Location;
 use crate::faults::Role;
 use crate::model::{EventKind, FaultClass, FaultKind, LEADER};
 use crate::scenario::draft::{DraftEntry, DraftFault, DraftStep, DraftWorker};
@@ -45,13 +48,14 @@ pub fn validate(
     names::of_scenario(draft, file, surroundings, report);
     let cases = draft.cases.iter();
     let cases: Vec<Option<Case>> = cases
-        .map(|case| validate_case(case, surroundings, report))
+        .map(|case| validate_case(case, file, surroundings, report))
         .collect();
     cases.into_iter().collect()
 }
 
 fn validate_case(
     case: &DraftCase,
+    file: &Path,
     surroundings: &Surroundings,
     report: &mut Report,
 ) -> Option<Case> {
@@ -65,13 +69,21 @@ fn validate_case(
         (Surroundings::Here { topologies, .. }, Some(topology)) => topologies.get(&topology.value),
         _ => None,
     };
+    let backend = draft.lock.as_ref().and_then(|lock| lock.backend.as_ref());
+    let attached = match (facts, &draft.attach, backend) {
+        (Some(base), Some(attach), Some(backend)) => {
+            Some(attach::facts(attach, backend.value, base))
+        }
+        _ => None,
+    };
     let check = Check {
         draft,
-        facts,
+        facts: attached.as_ref().or(facts),
         deadline: deadline(draft),
     };
+    attach::check(draft, facts, report);
     names::check(&check, surroundings, report);
-    image::check(draft, surroundings, report);
+    image::check(draft, file, surroundings, report);
     times::check(&check, report);
     lock::check(&check, report);
     load::check(draft, report);
@@ -82,7 +94,7 @@ fn validate_case(
     }
     let wrong = triggers::check(&check, report);
     reachable::check(&check, &wrong, report);
-    build::case(case)
+    build::case(case, file)
 }
 
 pub struct Check<'a> {

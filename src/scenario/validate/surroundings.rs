@@ -1,15 +1,16 @@
-use crate::model::{Link, Name};
+use super::attach::AttachedFacts;
+use crate::builtin::Location;
+use crate::model::{Link, Name, ResourceKind};
 use crate::services::{Backend, LockServers};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 /// Everything that a scenario may refer to outside of its own file.
 #[derive(Clone, Debug)]
 pub enum Surroundings {
-    /// The topologies by name, and the folder in which images of workers are looked for.
+    /// The topologies by name, and the folders in which images of workers are looked for.
     Here {
         topologies: BTreeMap<String, TopologyFacts>,
-        folder: PathBuf,
+        home: Vec<Location>,
     },
     /// A recorded run: its scenario was valid where it ran, and its topologies are not known
     /// here.
@@ -29,6 +30,9 @@ pub struct TopologyFacts {
     pub replicas: BTreeMap<String, String>,
     /// The service that the locks guard.
     pub resource: String,
+    pub resource_kind: ResourceKind,
+    /// The services that are there already.
+    pub attached: BTreeMap<String, AttachedFacts>,
 }
 
 impl TopologyFacts {

@@ -33,6 +33,17 @@ fn worker_alone(check: &Check<'_>, worker: &DraftWorker, report: &mut Report) {
         );
         report.add(gate.place, message);
     }
+    let own = check.facts.map(|facts| facts.resource_kind);
+    let chosen = check.draft.resource.as_ref().map(|kind| kind.value);
+    if let (Some(writes), Some(kind)) = (&worker.writes, chosen.or(own))
+        && !writes.value.suits(kind)
+    {
+        let message = format!(
+            "`{}` is no way to write with `resource: {kind}`",
+            writes.value
+        );
+        report.add(writes.place, message);
+    }
     for wait in [&worker.work, &worker.pause].into_iter().flatten() {
         check.fits_the_deadline(wait.place, wait.value, report);
     }

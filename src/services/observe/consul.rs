@@ -23,7 +23,7 @@ pub async fn observe_consul(watch: Watch<'_>, layout: Layout) -> Result<(), Lock
     let agent = ConsulAgent::at(watch.address, settings, Env::default())?;
     let version = agent.version().await?;
     let (since, entries) = agent
-        .changed_below(layout.prefix(), 0, Duration::ZERO)
+        .changed_below(&layout.prefix(), 0, Duration::ZERO)
         .await?;
     let mut keys = Keys::new(watch.node, layout);
     // A grant from before the watch gets no row, but its end does.
@@ -53,7 +53,7 @@ struct Observer {
 impl Observer {
     async fn watch(&mut self, stop: CancellationToken) -> Result<(), LockProblem> {
         loop {
-            let prefix = self.keys.prefix();
+            let prefix = &self.keys.prefix();
             let changed = self.agent.changed_below(prefix, self.since, WAIT);
             let (index, entries) = tokio::select! {
                 changed = changed => changed?,
@@ -64,7 +64,7 @@ impl Observer {
             }
         }
         // One more look at everything that had happened by then.
-        let prefix = self.keys.prefix();
+        let prefix = &self.keys.prefix();
         let (index, entries) = self.agent.changed_below(prefix, 0, Duration::ZERO).await?;
         self.heard(index, &entries).await.map(drop)
     }

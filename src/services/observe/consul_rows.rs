@@ -18,7 +18,7 @@ impl Keys {
         }
     }
 
-    pub(super) fn prefix(&self) -> &str {
+    pub(super) fn prefix(&self) -> String {
         self.layout.prefix()
     }
 
@@ -123,14 +123,12 @@ fn goes_on(before: &ConsulEntry, now: Option<&ConsulEntry>) -> bool {
 impl Layout {
     /// Returns the lock that a key of a Consul belongs to.
     fn lock_of_consul_name(&self, name: &str) -> Option<String> {
-        match self {
-            Layout::Own(_) => lock_of_consul_key(name),
-            Layout::Foreign(template) => {
-                let rest = name.strip_prefix(&template.before)?;
-                let lock = rest.strip_suffix(&template.after)?;
-                (!lock.is_empty()).then(|| lock.to_owned())
-            }
+        if self.is_own() {
+            return lock_of_consul_key(name);
         }
+        let rest = name.strip_prefix(&self.template.before)?;
+        let lock = rest.strip_suffix(&self.template.after)?;
+        (!lock.is_empty()).then(|| lock.to_owned())
     }
 }
 

@@ -50,7 +50,11 @@ impl Observer {
         let mut wire = wire(address, ConnectOptions::new()).await?;
         let status = in_time(wire.maintenance.status()).await?;
         let prefix = layout.prefix();
-        let now = in_time(wire.kv.get(prefix, Some(GetOptions::new().with_prefix()))).await?;
+        let now = in_time(
+            wire.kv
+                .get(prefix.as_str(), Some(GetOptions::new().with_prefix())),
+        )
+        .await?;
         let options = WatchOptions::new()
             .with_prefix()
             .with_start_revision(revision_of(&now) + 1);

@@ -3,85 +3,113 @@
 use crate::services::KeyTemplate;
 use fencing_lock::servers::{lock_of_etcd_place as lock_of, lock_of_redis_name};
 
-pub enum Layout {
-    /// The locks of this program.
-    Own(KeyTemplate),
-    /// The locks of another library.
-    Foreign(KeyTemplate),
+pub struct Layout {
+    pub(super) template: KeyTemplate,
+    /// The locks are this program's, and not those of another library.
+    own: bool,
+    /// At a server of somebody else's: how the keys of this run begin. Nothing else is watched
+    /// there, and nothing is changed.
+    within: Option<String>,
 }
 
 const NOTIFICATIONS: &str = "__keyspace@0__:";
 
 impl Layout {
     pub fn new(own: &str, foreign: Option<&KeyTemplate>) -> Layout {
-        match foreign {
-            None => Layout::Own(KeyTemplate::beginning(own)),
-            Some(template) => Layout::Foreign(template.clone()),
+        Layout {
+            template: foreign.map_or_else(|| KeyTemplate::beginning(own), KeyTemplate::clone),
+            own: foreign.is_none(),
+            within: None,
         }
     }
 
-    fn template(&self) -> &KeyTemplate {
-        match self {
-            Layout::Own(template) | Layout::Foreign(template) => template,
-        }
+    /// Restricts it to keys that begin so.
+    pub fn within(mut self, keys: &str) -> Layout {
+        self.within = Some(keys.to_owned());
+        self
     }
 
     pub(super) fn is_own(&self) -> bool {
-        matches!(self, Layout::Own(_))
+        self.own
+    }
+
+    /// Returns whether the server is somebody else's.
+    pub(super) fn is_guest(&self) -> bool {
+        self.within.is_some()
+    }
+
+    /// Returns whether a lock is watched.
+    pub(super) fn has(&self, lock: &str) -> bool {
+        let within = self.within.as_deref();
+        within.is_none_or(|within| lock.starts_with(within))
+    }
+
+    fn begins(&self) -> &str {
+        self.within.as_deref().unwrap_or_default()
     }
 
     /// Returns a pattern for all keys, for messages.
     pub fn shown(&self) -> String {
-        self.template().render("*")
+        self.template.render(&format!("{}*", self.begins()))
     }
 
     /// Returns the channels to subscribe to at a Redis.
     pub(super) fn channels(&self) -> String {
-        let template = self.template();
-        let (before, after) = (escaped(&template.before), escaped(&template.after));
-        format!("{NOTIFICATIONS}{before}*{after}")
+        let KeyTemplate { before, after } = &self.template;
+        let (before, after) = (escaped(before), escaped(after));
+        let begins = match &self.within {
+            // The name of an own lock may be between braces.
+            Some(within) if self.own => format!("*{}", escaped(within)),
+            _ => escaped(self.begins()),
+        };
+        format!("{NOTIFICATIONS}{before}{begins}*{after}")
     }
 
     /// Returns the part of a Redis channel's name that is in the place of the template's `{key}`.
     pub(super) fn name_in<'a>(&self, channel: &'a str) -> Option<&'a str> {
-        let template = self.template();
-        channel
-            .strip_prefix(NOTIFICATIONS)?
+        self.name_of(channel.strip_prefix(NOTIFICATIONS)?)
+    }
+
+    /// Returns the same part of a key.
+    pub(super) fn name_of<'a>(&self, key: &'a str) -> Option<&'a str> {
+        let template = &self.template;
+        let name = key
             .strip_prefix(&template.before)?
-            .strip_suffix(&template.after)
+            .strip_suffix(&template.after)?;
+        self.has(self.lock(name)).then_some(name)
     }
 
     /// Returns the lock of this name.
     pub(super) fn lock<'a>(&self, name: &'a str) -> &'a str {
-        match self {
+        match self.own {
             // A lock of another library may have no hash tag.
-            Layout::Own(_) => lock_of_redis_name(name).unwrap_or(name),
-            Layout::Foreign(_) => name,
+            true => lock_of_redis_name(name).unwrap_or(name),
+            false => name,
         }
     }
 
     /// Returns the keys at a Redis that say who holds the lock of this name.
     pub(super) fn keys(&self, name: &str) -> Vec<String> {
-        let lock = self.template().render(name);
-        match self {
-            Layout::Own(_) => vec![lock, format!("fence:{name}")],
+        let lock = self.template.render(name);
+        match self.own {
+            true => vec![lock, format!("fence:{name}")],
             // The library itself decides where its tokens come from.
-            Layout::Foreign(_) => vec![lock],
+            false => vec![lock],
         }
     }
 
     /// Returns the prefix of all keys in an etcd.
-    pub(super) fn prefix(&self) -> &str {
-        &self.template().before
+    pub(super) fn prefix(&self) -> String {
+        format!("{}{}", self.template.before, self.begins())
     }
 
     /// Returns the lock that a key of an etcd belongs to: the key is the lock's own, or a place in
     /// the line below it.
     pub(super) fn lock_of_place(&self, place: &[u8]) -> Option<String> {
-        let template = match self {
-            Layout::Own(_) => return lock_of(place),
-            Layout::Foreign(template) => template,
-        };
+        if self.own {
+            return lock_of(place);
+        }
+        let template = &self.template;
         let place = std::str::from_utf8(place).ok()?;
         let rest = place.strip_prefix(&template.before)?;
         let is_end = |after: &str| after.is_empty() || after.starts_with('/');
@@ -133,6 +161,29 @@ mod tests {
         let lock = |place: &str| etcd.lock_of_place(place.as_bytes());
         assert_eq!(lock("/locks/a%2Fb/7").as_deref(), Some("a/b"));
         assert_eq!(lock("/locks/a"), None);
+    }
+
+    #[test]
+    fn a_guest_sees_its_own_keys_alone() {
+        let own = Layout::new("lock:", None).within("fencepost-7-");
+        assert_eq!(own.channels(), "__keyspace@0__:lock:*fencepost-7-*");
+        assert_eq!(own.prefix(), "lock:fencepost-7-");
+        assert!(own.has("fencepost-7-a") && !own.has("a"));
+        for (name, is_seen) in [
+            ("{fencepost-7-a}", true),
+            ("fencepost-7-a", true),
+            ("{a-fencepost-7-}", false),
+        ] {
+            let channel = format!("__keyspace@0__:lock:{name}");
+            assert_eq!(own.name_in(&channel).is_some(), is_seen, "{name}");
+        }
+        let theirs = foreign("/l/{key}/m").within("fencepost-7-");
+        assert_eq!(theirs.channels(), "__keyspace@0__:/l/fencepost-7-*/m");
+        assert_eq!(theirs.prefix(), "/l/fencepost-7-");
+        assert_eq!(theirs.shown(), "/l/fencepost-7-*/m");
+        let lock = theirs.lock_of_place(b"/l/fencepost-7-a/m/3");
+        assert_eq!(lock.as_deref(), Some("fencepost-7-a"));
+        assert!(foreign("{key}").has("anything"));
     }
 
     #[test]

@@ -31,6 +31,9 @@ pub async fn observe_mariadb(watch: Watch<'_>, layout: Layout) -> Result<(), Loc
 }
 
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// Whoever reads a report removes it, so there is one observer of a database. An earlier one whose
+/// connection has just ended is waited for.
+const ALONE: &str = "SELECT GET_LOCK(CONCAT('fencepost:', MD5(DATABASE())), 3)";
 const CREATE: &str = include_str!("observe_mariadb.sql");
 const END: [&str; 3] = [
     "DROP TRIGGER IF EXISTS fencepost_first_grant",
@@ -60,6 +63,11 @@ impl Observer {
             latest_ns: 0,
             read_at_ns: raw_monotonic_ns(),
         };
+        let alone = observer.ask(ALONE).await?;
+        if alone.first().and_then(|row| row.get::<u8, _>(0)) != Some(1) {
+            let what = "another observer watches this database; end it first";
+            return Err(LockProblem::Refused(what.to_owned()));
+        }
         observer.ask(CREATE_MARIADB_TOKENS).await?;
         observer.ask(CREATE).await?;
         for (name, event) in [

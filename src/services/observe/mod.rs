@@ -1,5 +1,6 @@
 //! Observers at the lock servers, which report what each server held, for `locks.jsonl`.
 
+mod bystander;
 mod consul;
 mod consul_rows;
 mod dynamodb;
@@ -15,6 +16,7 @@ mod redis_rows;
 mod session_rows;
 mod zookeeper;
 
+pub use bystander::RedisBystander;
 pub use consul::observe_consul;
 pub use dynamodb::observe_dynamodb;
 pub use etcd::observe_etcd;

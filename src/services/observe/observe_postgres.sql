@@ -14,9 +14,5 @@ BEGIN
 END $$;
 CREATE OR REPLACE TRIGGER fencepost_observed AFTER INSERT OR UPDATE OR DELETE ON fencing_locks
     FOR EACH ROW EXECUTE FUNCTION fencepost_observed();
--- Has every later session report the advisory locks that it is granted and releases.
-DO $$ BEGIN
-    EXECUTE format('ALTER DATABASE %I SET fencing_lock.observed = ''on''', current_database());
-END $$;
 LISTEN fencepost_observed;
 LISTEN fencing_lock_observed

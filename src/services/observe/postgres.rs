@@ -5,7 +5,7 @@ use fencing_lock::servers::{
     CREATE_POSTGRES_LEASES, PostgresConnection, connect_postgres, postgres_problem,
 };
 use serde::de::DeserializeOwned;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 use tokio_postgres::Notification;
 use tokio_postgres::types::Type;
 use uuid::Uuid;
@@ -21,10 +21,36 @@ pub async fn observe_postgres(watch: Watch<'_>, layout: Layout) -> Result<(), Lo
         let what = "only this program's own locks can be watched in a Postgres";
         return Err(LockProblem::Refused(what.to_owned()));
     }
-    let (mut observer, version) = Observer::begin(&watch).await?;
-    // The caller may have stopped waiting, but the rows are still wanted.
-    let _ = watch.ready.send(version);
+    let mut ready = Some(watch.ready);
+    let connection = connect_postgres(watch.address, STEP_TIMEOUT, |_| {}).await?;
+    // A replica grants nothing, and nobody can listen to it, until it is promoted.
+    while text(&connection, "SELECT pg_is_in_recovery()::text").await? == "true" {
+        if let Some(ready) = ready.take() {
+            let _ = ready.send(version(&connection).await?);
+        }
+        tokio::select! {
+            () = watch.stop.cancelled() => return Ok(()),
+            () = sleep(LOOK_EVERY) => {}
+        }
+    }
+    let mut observer = Observer::begin(watch.address, watch.node, layout).await?;
+    if let Some(ready) = ready {
+        // The caller may have stopped waiting, but the rows are still wanted.
+        let _ = ready.send(version(&connection).await?);
+    }
+    drop(connection);
     observer.watch(&watch.events, watch.stop).await
+}
+
+async fn version(connection: &PostgresConnection) -> Result<String, LockProblem> {
+    let said = text(connection, "SHOW server_version").await?;
+    Ok(said.split(' ').next().unwrap_or_default().to_owned())
+}
+
+async fn text(connection: &PostgresConnection, question: &str) -> Result<String, LockProblem> {
+    let rows = in_time(connection.query_typed(question, &[])).await?;
+    let said = rows.first().and_then(|row| row.try_get::<_, &str>(0).ok());
+    Ok(said.unwrap_or_default().to_owned())
 }
 
 const WAITING_REPORTS: usize = 4096;
@@ -39,6 +65,7 @@ const ALIVE: &str = "SELECT pid FROM pg_stat_activity WHERE pid = ANY($1)";
 
 struct Observer {
     node: String,
+    layout: Layout,
     /// The text that no report before ours has.
     end: String,
     connection: PostgresConnection,
@@ -52,7 +79,7 @@ struct Observer {
 type Report = (u64, Notification);
 
 impl Observer {
-    async fn begin(watch: &Watch<'_>) -> Result<(Observer, String), LockProblem> {
+    async fn begin(address: &str, node: &str, layout: Layout) -> Result<Observer, LockProblem> {
         let (send, reports) = mpsc::channel(WAITING_REPORTS);
         let mut send = Some(send);
         let hears = move |word: Notification| {
@@ -61,11 +88,12 @@ impl Observer {
             send = send.take().filter(|send| send.try_send(report).is_ok());
         };
         let observer = Observer {
-            node: watch.node.to_owned(),
+            node: node.to_owned(),
+            layout,
             end: format!("{END}{}", Uuid::new_v4()),
-            connection: connect_postgres(watch.address, STEP_TIMEOUT, hears).await?,
+            connection: connect_postgres(address, STEP_TIMEOUT, hears).await?,
             reports,
-            advisory: SessionHolds::new(watch.node),
+            advisory: SessionHolds::new(node),
             latest_ns: 0,
         };
         // A worker may create the same in this moment, and the second try finds it.
@@ -73,13 +101,11 @@ impl Observer {
             observer.ask(CREATE_POSTGRES_LEASES).await?;
         }
         observer.ask(include_str!("observe_postgres.sql")).await?;
-        let version = in_time(observer.connection.query_typed("SHOW server_version", &[])).await?;
-        let version = version
-            .first()
-            .and_then(|row| row.try_get::<_, &str>(0).ok());
-        let version = version.and_then(|version| version.split(' ').next());
-        let version = version.unwrap_or_default().to_owned();
-        Ok((observer, version))
+        if !observer.layout.is_guest() {
+            let sessions = include_str!("observe_postgres_sessions.sql");
+            observer.ask(sessions).await?;
+        }
+        Ok(observer)
     }
 
     /// Watches until the end that `stop` asks for has come through the same stream as
@@ -127,13 +153,15 @@ impl Observer {
         let (at_ns, word) = report.ok_or_else(|| no_answer("the connection ended"))?;
         let at_ns = self.in_order(at_ns);
         let text = word.payload();
-        let rows = match word.channel() {
+        let mut rows = match word.channel() {
             _ if text == self.end => return Ok(ControlFlow::Break(())),
             // Another observer of the same database ends.
             LEASES if text.starts_with(END) => return Ok(ControlFlow::Continue(())),
             ADVISORY => self.advisory.changed(at_ns, word.process_id(), read(text)?),
             _ => read::<LeaseChange>(text)?.rows(at_ns, &self.node),
         };
+        // Other runs in the same database report on the same channels.
+        rows.retain(|row| self.layout.has(&row.key));
         Ok(send(events, rows).await)
     }
 
@@ -154,7 +182,8 @@ impl Observer {
             }
         }
         let at_ns = self.in_order(raw_monotonic_ns());
-        let rows = self.advisory.over(at_ns, &sessions);
+        let mut rows = self.advisory.over(at_ns, &sessions);
+        rows.retain(|row| self.layout.has(&row.key));
         Ok(send(events, rows).await)
     }
 

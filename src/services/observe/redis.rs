@@ -1,5 +1,6 @@
 use super::redis_rows::{Next, Observed};
 use super::*;
+use crate::services::guest::redis_reports_changes;
 use ::redis::aio::PubSubStream;
 use ::redis::{AsyncConnectionConfig, ErrorKind, InfoDict, Msg, ServerErrorKind, cmd};
 use fencing_lock::servers::bounded_redis::{self as bounded, RedisConnection};
@@ -61,13 +62,10 @@ impl Observer {
             .await
             .map_err(connect_problem_of)?;
         until_loaded(&mut asking).await?;
-        // K: on the key's channel. g: del and expire. $: set. h: hashes. x: expired. e: evicted.
-        // The setting is shared by all who watch this server.
-        cmd("CONFIG")
-            .arg(&["SET", "notify-keyspace-events", "Kg$hxe"])
-            .query_async::<()>(&mut *asking)
-            .await
-            .map_err(problem_of)?;
+        match layout.is_guest() {
+            true => redis_reports_changes(&mut asking).await?,
+            false => report_changes(&mut asking).await?,
+        }
         let server: InfoDict = cmd("INFO")
             .arg("server")
             .query_async(&mut *asking)
@@ -85,9 +83,9 @@ impl Observer {
             asking,
             stream: pubsub.into_on_message(),
             answers,
-            script: Lua::new(match layout {
-                Layout::Own(_) => include_str!("observe.lua"),
-                Layout::Foreign(_) => include_str!("observe_foreign.lua"),
+            script: Lua::new(match layout.is_own() {
+                true => include_str!("observe.lua"),
+                false => include_str!("observe_foreign.lua"),
             }),
             observed: Observed::new(node_name, layout.is_own()),
             layout,
@@ -115,9 +113,14 @@ impl Observer {
             };
             let message = message.ok_or_else(|| no_answer("the connection ended"))?;
             if self.heard(&message).await?.is_break() {
-                return Ok(());
+                break;
             }
         }
+        if self.layout.is_guest() {
+            // Somebody may have changed the setting meanwhile, and then rows are missing.
+            redis_reports_changes(&mut self.asking).await?;
+        }
+        Ok(())
     }
 
     async fn heard(&mut self, message: &Msg) -> Result<ControlFlow<()>, LockProblem> {
@@ -167,6 +170,16 @@ impl Observer {
             .await
             .map_err(problem_of)
     }
+}
+
+/// Has the server report what happens to its keys. The setting is shared by all who watch it.
+async fn report_changes(asking: &mut RedisConnection) -> Result<(), LockProblem> {
+    // K: on the key's channel. g: del and expire. $: set. h: hashes. x: expired. e: evicted.
+    cmd("CONFIG")
+        .arg(&["SET", "notify-keyspace-events", "Kg$hxe"])
+        .query_async::<()>(&mut **asking)
+        .await
+        .map_err(problem_of)
 }
 
 /// Waits until the server has loaded its data. Until then it reports every command of its

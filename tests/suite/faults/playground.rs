@@ -37,8 +37,8 @@ impl Playground {
         let cluster = own_cluster(name).await;
         // The cluster goes by the plain tags.
         fencepost(&["images"]).expect_code(0);
-        let topology = Topology::load(&project().join(format!("compose/{name}.yml"))).unwrap();
-        let proxy = topology::load_service(&project().join("toxiproxy/server.yml"), "toxiproxy");
+        let topology = Topology::load(project().join(format!("compose/{name}.yml"))).unwrap();
+        let proxy = topology::load_service(project().join("toxiproxy/server.yml"), "toxiproxy");
         let (proxy, reach) = (proxy.unwrap(), reach(&topology));
         let links = Links::start(&*cluster, &proxy, &reach, 1).await.unwrap();
 

@@ -38,6 +38,8 @@ defects! {
     lock_takes_token_before_grant = defect("lock-takes-token-before-grant", "healthy", "redis-fenced", "token_not_growing"),
     lock_releases_without_compare = defect("lock-releases-without-compare", "release-toctou", "compare-and-delete", "freed_another"),
     lock_renew_recreates = defect("lock-renew-recreates", "redis-restart-empty", "renewing-holder-stops", "renewal_recreated"),
+    lock_reports_a_late_hand_off = defect("lock-reports-a-late-hand-off", "queue-late-hand-off", "stopped-while-it-waits", "acquired_too_late"),
+    s3_ignores_conditions = defect("s3-ignores-conditions", "slow-body", "compares", "stale_accept"),
     resource_accepts_equal_tokens = defect("resource-accepts-equal-tokens", "redis-failover", "fenced", "token_two_owners"),
     resource_forgets_at_restart = defect("resource-forgets-at-restart", "resource-crash", "fenced", "token_regression"),
     resource_loses_a_key = defect("resource-loses-a-key", "healthy", "redis-fenced", "value_not_accepted"),

@@ -1,11 +1,12 @@
 //! Every scenario of faults, a test for each: on processes of this machine, the core of them
-//! on Docker as well, and on Docker alone what needs containers. `just soak` and every night
+//! on Docker as well, on Docker alone what needs containers, and in the simulation what exists only there. `just soak` and every night
 //! play all of them on Docker. Those that take longest are ignored here, too.
 
 use super::*;
 
 const PROCESSES: &[Runtime] = &[Runtime::Local];
 const CONTAINERS: &[Runtime] = &[Runtime::Docker];
+const SIMULATED: &[Runtime] = &[Runtime::Sim];
 const BOTH: &[Runtime] = &[Runtime::Docker, Runtime::Local];
 
 macro_rules! scenarios {
@@ -38,23 +39,32 @@ scenarios! {
     lock_service_down on PROCESSES,
     #[ignore = "holds a lock for 70 s: `just soak` runs it"]
     long_work on CONTAINERS,
+    lost_answer on PROCESSES,
     lost_lease on PROCESSES,
     lost_update_behind_a_fence on PROCESSES,
     #[ignore = "four cases of a service beside its mandatory experiment: `just test-slow` runs it"]
     mariadb_wait_timeout on CONTAINERS,
+    memory_majority_counters on SIMULATED,
+    memory_majority_forgets on SIMULATED,
+    memory_restart on SIMULATED,
     mixed_locks on PROCESSES,
     pause_gt_ttl on BOTH,
     pause_gt_ttl_consul on CONTAINERS,
     pause_gt_ttl_dynamodb on CONTAINERS,
     pause_gt_ttl_etcd on BOTH,
     pause_gt_ttl_mariadb on CONTAINERS,
+    pause_gt_ttl_memory on SIMULATED,
+    pause_gt_ttl_memory_majority on SIMULATED,
     pause_gt_ttl_postgres on CONTAINERS,
     pause_gt_ttl_redlock on CONTAINERS,
     pause_gt_ttl_zookeeper on CONTAINERS,
     postgres_advisory_pgbouncer on CONTAINERS,
     postgres_advisory_stopped_holder on CONTAINERS,
     postgres_clock on CONTAINERS,
+    postgres_failover on CONTAINERS,
     postgres_restart on CONTAINERS,
+    postgres_row on CONTAINERS,
+    queue_late_hand_off on BOTH,
     redis_failover on BOTH,
     redis_restart_empty on PROCESSES,
     redlock_amnesia on PROCESSES,
@@ -66,6 +76,9 @@ scenarios! {
     release_toctou on PROCESSES,
     renew_vs_reacquire on PROCESSES,
     resource_crash on PROCESSES,
+    s3_mistakes on PROCESSES,
+    slow_body on PROCESSES,
+    sql_mistakes on CONTAINERS,
     #[ignore = "a smaller storm is weathered in its place: `just soak` runs it"]
     storm on CONTAINERS,
     ttl_sweep on PROCESSES,
@@ -73,6 +86,8 @@ scenarios! {
     worker_crash on CONTAINERS,
     #[ignore = "an election of three JVMs on a busy machine outlasts the holder's TTL: `just test-slow` runs it"]
     zookeeper_leader_kill on CONTAINERS,
+    #[ignore = "an election of three JVMs on a busy machine outlasts the holder's TTL: `just test-slow` runs it"]
+    zookeeper_minority_holder on CONTAINERS,
     #[ignore = "four cases of a service beside its mandatory experiment: `just test-slow` runs it"]
     zookeeper_session_expires on CONTAINERS,
 }

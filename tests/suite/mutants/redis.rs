@@ -1,5 +1,5 @@
 use crate::redis_lock::kit::*;
-use crate::support::{docker_shared, redis_address};
+use crate::support::{Wire, docker_shared, redis_address};
 use fencepost::model::{FenceFloor, WaitPolicy};
 use fencing_lock::ReleaseOutcome;
 use fencing_lock::{LockClient, LostReason, Mutant, RedisSettings, RenewError};
@@ -193,6 +193,45 @@ async fn tokens_that_run_backwards_get_lower_with_every_grant() {
                 assert_eq!((grow, fall), (mutant.is_none(), mutant.is_some()));
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn a_hand_off_that_is_heard_of_too_late_is_believed_in() {
+    let _turn = docker_shared();
+    let mut redis = redis_connection().await;
+    for mutant in [None, Some(Mutant::LateHandOff)] {
+        let key = unique_key();
+        let held = client(WaitPolicy::Queue, None);
+        let held = held.acquire(&key, soon()).await.unwrap();
+        let wire = Wire::to(redis_address()).await;
+        let settings = RedisSettings {
+            mutant,
+            response_timeout: LONG,
+            ..waiting_by(WaitPolicy::Queue)
+        };
+        let (locks, _) = locks_at(&wire.address, settings, SECOND);
+        let waiting = {
+            let key = key.clone();
+            tokio::spawn(async move { locks.acquire(&key, soon() + LONG).await.unwrap() })
+        };
+        until_in_line(&mut redis, &key, 1).await;
+        wire.hold();
+        held.release().await;
+        // The time of the hand-off is over then.
+        let other = client(WaitPolicy::Queue, None);
+        let other = other.acquire(&key, soon()).await.unwrap();
+        wire.let_go();
+        if mutant.is_some() {
+            let lease = waiting.await.unwrap();
+            assert!(lease.fence() < other.fence());
+            assert_eq!(holder(&key).await.as_deref(), Some(other.owner()));
+            continue;
+        }
+        until_in_line(&mut redis, &key, 1).await;
+        let token = other.fence();
+        assert_eq!(other.release().await, ReleaseOutcome::Released);
+        assert!(waiting.await.unwrap().fence() > token);
     }
 }
 

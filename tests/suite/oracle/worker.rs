@@ -135,7 +135,7 @@ impl World {
         } else {
             vec![Ability::Token]
         };
-        self.say(worker, EventKind::Ready { lacks });
+        self.say(worker, EventKind::ready(lacks));
         if self.settings.ours {
             let (round, gate) = (0, Gate::Start);
             self.say(worker, EventKind::AtGate { round, gate });

@@ -27,7 +27,7 @@ pub struct Look {
 
 impl Browser {
     pub async fn start() -> Browser {
-        let image = Image::named(FOLDER, &project());
+        let image = Image::named(FOLDER, &[project().into()]);
         let name = image.name.clone();
         let runtime = DockerRuntime::connect(images_lock())
             .await

@@ -17,6 +17,27 @@ impl Home {
         Home { folder }
     }
 
+    /// Makes a home without any scenario but these.
+    pub fn with_only(scenarios: &[&str]) -> Home {
+        let home = Home::new();
+        let all = home.file("scenarios");
+        let kept: Vec<_> = scenarios
+            .iter()
+            .map(|name| {
+                (
+                    name,
+                    fs::read(all.join(format!("{name}.yml"))).expect("a scenario"),
+                )
+            })
+            .collect();
+        fs::remove_dir_all(&all).expect("a copy");
+        fs::create_dir(&all).expect("a temporary folder");
+        for (name, text) in kept {
+            home.write(&format!("scenarios/{name}.yml"), text);
+        }
+        home
+    }
+
     pub fn path(&self) -> &str {
         self.folder.path().to_str().expect("a plain path")
     }

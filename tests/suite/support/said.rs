@@ -42,27 +42,22 @@ impl Said {
         (said, thread)
     }
 
-    /// Reads a file that a process writes, from its beginning, until that process is gone.
-    /// Nothing signals that a file grows, so it is polled; the thread ends with the process or
-    /// with the last listener.
+    /// Reads a file that a process writes, from its beginning, until that process is gone. When
+    /// this returns, everything that was there has been read: positions that another process
+    /// wrote down are good here. Nothing signals that a file grows, so it is polled; the thread
+    /// ends with the process or with the last listener.
     pub fn follow(path: &Path, writer: u32) -> Arc<Said> {
         let said = Arc::new(Said::default());
-        let hears = Arc::downgrade(&said);
         let file = File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        let mut output = BufReader::new(file);
+        let mut line = Vec::new();
+        said.hear_lines(&mut output, &mut line);
+        let hears = Arc::downgrade(&said);
         std::thread::spawn(move || {
-            let mut output = BufReader::new(file);
-            let mut line = Vec::new();
             while let Some(hears) = hears.upgrade() {
                 // This is checked before the last read, so that no output is missed.
                 let over = has_ended(writer);
-                while output.read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
-                    if !line.ends_with(b"\n") {
-                        break;
-                    }
-                    hears.heard().text.push_str(&String::from_utf8_lossy(&line));
-                    hears.more.notify_all();
-                    line.clear();
-                }
+                hears.hear_lines(&mut output, &mut line);
                 if over {
                     hears.heard().over = true;
                     hears.more.notify_all();
@@ -73,6 +68,15 @@ impl Said {
             }
         });
         said
+    }
+
+    /// Reads all whole lines that are there; the beginning of another one stays in `line`.
+    fn hear_lines(&self, output: &mut impl BufRead, line: &mut Vec<u8>) {
+        while output.read_until(b'\n', line).is_ok_and(|n| n > 0) && line.ends_with(b"\n") {
+            self.heard().text.push_str(&String::from_utf8_lossy(line));
+            self.more.notify_all();
+            line.clear();
+        }
     }
 
     pub fn text(&self) -> String {

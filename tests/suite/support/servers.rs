@@ -16,9 +16,10 @@ mod shared;
 mod zookeeper;
 
 pub use consul::{consul_address, own_consul};
-pub use dynamodb::{dynamodb_address, own_dynamodb};
+pub use dynamodb::{dynamodb_address, own_dynamodb, own_moto};
 pub use etcd::{etcd_servers, own_etcd, own_small_etcd};
 pub use mariadb::{mariadb_address, own_mariadb};
+pub use port::free_port;
 pub use postgres::{own_postgres, postgres_address};
 pub use redis::{own_durable_redis, own_redis, redis_address, redis_container, redlock_servers};
 pub use shared::heal_servers;

@@ -51,7 +51,7 @@ def refused(kind, call):
 server = Toxiproxy()
 server.update_api_consumer("127.0.0.1", int(sys.argv[1]))
 assert server.running()
-assert server.version() == b'{"version": "2.12.0"}\n', server.version()
+assert server.version() == b'{"version": "2.13.0"}\n', server.version()
 assert server.proxies() == {}
 
 upstream = echo()

@@ -2,11 +2,13 @@
 
 use super::kit::*;
 use crate::support::{docker_shared, own_zookeeper, stranger, tokens_only_grow};
+use fencing_lock::servers::ZOOKEEPER_LOCKS;
 use fencing_lock::{LockError, LockProblem, ReleaseOutcome};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::time::{Instant, sleep, timeout};
+use zookeeper_client::{Acls, CreateMode};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn thousands_of_tokens_only_grow_while_the_server_is_restarted() {
@@ -93,6 +95,52 @@ async fn a_server_that_never_answers_is_an_error_by_the_deadline() {
     .await;
     let error = acquire_from(&address).await;
     assert!(matches!(error.problem, LockProblem::Timeout { .. }));
+}
+
+#[tokio::test]
+async fn nodes_of_somebody_else_are_refused_in_words() {
+    let _turn = docker_shared();
+    let server = own_zookeeper();
+    let (locks, _) = locks_at(std::slice::from_ref(&server.address), LONG);
+    let refused = async |key: &str, words: &str| {
+        let error = locks.try_acquire(key).await.unwrap_err();
+        assert!(matches!(error.problem, LockProblem::Refused(_)), "{error}");
+        let named = (error.backend, error.node.as_str(), error.key.as_str());
+        assert_eq!(named, ("zookeeper", server.address.as_str(), key));
+        assert!(error.to_string().contains(words), "{error}");
+    };
+    let somebody = connection_to(&server.address).await;
+    let readable = CreateMode::Persistent.with_acls(Acls::anyone_read());
+    let open = CreateMode::Persistent.with_acls(Acls::anyone_all());
+    let brief = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
+    somebody
+        .create("/fencing-lock", b"", &readable)
+        .await
+        .unwrap();
+    refused("account-42", "give world:anyone all rights").await;
+    somebody.delete("/fencing-lock", None).await.unwrap();
+
+    for (path, options) in [
+        ("/fencing-lock".to_owned(), &open),
+        (ZOOKEEPER_LOCKS.to_owned(), &open),
+        (format!("{ZOOKEEPER_LOCKS}/brief"), &brief),
+        (format!("{ZOOKEEPER_LOCKS}/closed"), &readable),
+    ] {
+        somebody.create(&path, b"", options).await.unwrap();
+    }
+    refused("brief", "delete it").await;
+    refused("closed", "give world:anyone all rights").await;
+    // Whoever waits is told at the deadline, and others are not in the way.
+    let waits = locks.acquire("brief", Instant::now() + SECOND).await;
+    let LockProblem::Timeout { last, .. } = waits.unwrap_err().problem else {
+        panic!("another problem");
+    };
+    assert!(
+        matches!(last.as_deref(), Some(LockProblem::Refused(_))),
+        "{last:?}"
+    );
+    let lease = locks.acquire("account-42", soon()).await.unwrap();
+    assert_eq!(lease.release().await, ReleaseOutcome::Released);
 }
 
 fn is_unreachable(error: &LockError) -> bool {

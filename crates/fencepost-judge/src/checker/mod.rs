@@ -183,7 +183,7 @@ fn lacks(record: &CaseRecord) -> Vec<Ability> {
     let mut said_lost = false;
     for event in &record.history {
         match &event.kind {
-            EventKind::Ready { lacks: told } => lacks.extend(told.iter().copied()),
+            EventKind::Ready { lacks: told, .. } => lacks.extend(told.iter().copied()),
             EventKind::Lost { .. } => said_lost = true,
             _ => {}
         }

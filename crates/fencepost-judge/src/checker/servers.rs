@@ -35,7 +35,7 @@ pub(super) struct Servers<'d, 'a> {
     by_key: HashMap<&'a str, Vec<Stay<'a>>>,
     /// The servers of each key's stays.
     nodes_by_key: HashMap<&'a str, BTreeSet<&'a str>>,
-    /// The stays of each key and owner, one for each server.
+    /// The stays of each key and owner, in the order of their beginnings.
     by_owner: HashMap<(&'a str, &'a str), Vec<usize>>,
     /// Whether servers and workers use the same ids for holders.
     knows_owners: bool,
@@ -65,24 +65,15 @@ impl<'d, 'a> Servers<'d, 'a> {
             let stays = stays(&rows, &losses, disturbed);
             by_key.entry(key).or_default().extend(stays);
         }
-        let mut by_owner: HashMap<(&str, &str), BTreeMap<&str, usize>> = HashMap::new();
+        let mut by_owner: HashMap<(&str, &str), Vec<usize>> = HashMap::new();
         for (key, stays) in &mut by_key {
             stays.sort_by_key(|stay| stay.from_ns);
             for (index, stay) in stays.iter().enumerate() {
-                let Some(owner) = stay.owner else { continue };
-                // A lock that was tried for more than once counts by its last stay on
-                // each server; a lock that a renewal re-created is not a new grant.
-                let own = by_owner.entry((key, owner)).or_default();
-                let known = own.get(stay.node).map(|&known| &stays[known]);
-                if known.is_none_or(|known| known.recreated_ns.is_none()) {
-                    own.insert(stay.node, index);
+                if let Some(owner) = stay.owner {
+                    by_owner.entry((key, owner)).or_default().push(index);
                 }
             }
         }
-        let by_owner = by_owner.into_iter();
-        let by_owner: HashMap<_, Vec<usize>> = by_owner
-            .map(|(whose, own)| (whose, own.into_values().collect()))
-            .collect();
         let nodes_by_key = by_key.iter().map(|(key, stays)| {
             let nodes = stays.iter().map(|stay| stay.node);
             (*key, nodes.collect())
@@ -151,13 +142,28 @@ impl<'d, 'a> Servers<'d, 'a> {
 
     /// Returns the stays that carry a hold's own owner, one for each server.
     fn own(&self, hold: &Hold<'a>) -> Vec<&Stay<'a>> {
-        let Some(owner) = owner(hold) else {
+        let Some(grant) = hold.grant else {
             return Vec::new();
         };
-        let own = self.by_owner.get(&(hold.key, owner));
+        let own = self.by_owner.get(&(hold.key, grant.owner));
         let all = self.by_key.get(hold.key);
         let own = own.into_iter().flatten();
-        own.filter_map(|&index| all?.get(index)).collect()
+        let mut by_node: BTreeMap<&str, &Stay> = BTreeMap::new();
+        for stay in own.filter_map(|&index| all?.get(index)) {
+            // A lock that was tried for more than once counts by the stay with its token, or by
+            // its last stay on each server; a lock that a renewal re-created is not a new grant.
+            let has_token = |stay: &Stay| grant.token.is_some() && stay.token == grant.token;
+            let known = by_node.get(stay.node);
+            let is_it = known.is_none_or(|known| match (has_token(known), has_token(stay)) {
+                (true, false) => false,
+                (false, true) => true,
+                (true, true) | (false, false) => known.recreated_ns.is_none(),
+            });
+            if is_it {
+                by_node.insert(stay.node, stay);
+            }
+        }
+        by_node.into_values().collect()
     }
 
     /// Returns the stays on a hold's key that began while it may have been granted.

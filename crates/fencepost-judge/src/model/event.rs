@@ -1,5 +1,6 @@
 use super::{BodyHash, FencingToken};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use strum::{Display, EnumString, IntoStaticStr, VariantArray, VariantNames};
 
 /// One line of a worker's stdout, and one row of `history.jsonl`.
@@ -26,6 +27,10 @@ pub enum EventKind {
         /// The abilities that this kind of lock lacks, so that nobody waits for them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lacks: Vec<Ability>,
+        /// The settings of a task of which this worker can do these values alone, by the names
+        /// of their variables. A task with another value does not apply to it.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        only: BTreeMap<String, Vec<String>>,
     },
     Acquiring {
         round: u32,
@@ -129,6 +134,10 @@ pub enum EventKind {
     Done {
         rounds: u32,
     },
+    /// The worker cannot do this task, and ends; it comes in the place of `ready`.
+    Refused {
+        reason: String,
+    },
     /// The worker's own clocks, as it sees them: the answer to `{"tell":"clock"}`.
     Clock {
         realtime_ns: i64,
@@ -143,6 +152,12 @@ impl EventKind {
 
     pub fn name(&self) -> &'static str {
         self.into()
+    }
+
+    /// A worker that can do any task.
+    pub fn ready(lacks: Vec<Ability>) -> EventKind {
+        let only = BTreeMap::new();
+        EventKind::Ready { lacks, only }
     }
 }
 

@@ -105,7 +105,10 @@ impl DynamoDbApi {
             }
             match answer {
                 Ok(answer) => return Ok(answer),
-                Err(Failure::Condition(item)) => return Err(Failure::Condition(item)),
+                Err(Failure::Condition { item, .. }) => {
+                    let sent_before = failed.as_ref().is_some_and(Failure::may_have_happened);
+                    return Err(Failure::Condition { item, sent_before });
+                }
                 Err(failure) => {
                     // Whoever talks nonsense does not stop to.
                     let is_worth_it = matches!(

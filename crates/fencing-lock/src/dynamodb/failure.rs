@@ -5,9 +5,14 @@ use serde_json::Value;
 /// An answer that is not the wanted one.
 #[derive(Clone, Debug)]
 pub(super) enum Failure {
-    /// The condition of a write was false. Nothing was written; this is the item, if the
-    /// server says it.
-    Condition(Option<Value>),
+    /// The condition of a write was false, so it has changed nothing.
+    Condition {
+        /// The item, if the server says it.
+        item: Option<Value>,
+        /// Whether the same write was sent before and not answered: that one may have been
+        /// carried out.
+        sent_before: bool,
+    },
     NoTable(String),
     /// The table is there, or is being made.
     TableInUse(String),
@@ -26,7 +31,7 @@ impl From<Failure> for LockProblem {
     fn from(failure: Failure) -> LockProblem {
         match failure {
             Failure::Problem(problem) => problem,
-            Failure::Condition(_) => LockProblem::Refused("a condition was false".to_owned()),
+            Failure::Condition { .. } => LockProblem::Refused("a condition was false".to_owned()),
             Failure::NoTable(words) | Failure::TableInUse(words) | Failure::Throttled(words) => {
                 LockProblem::Refused(words)
             }
@@ -66,7 +71,10 @@ impl Failure {
         let message = message.unwrap_or("no reason given");
         let words = format!("{message} ({kind}){}", remedy(kind));
         match kind {
-            "ConditionalCheckFailedException" => Failure::Condition(said.get("Item").cloned()),
+            "ConditionalCheckFailedException" => Failure::Condition {
+                item: said.get("Item").cloned(),
+                sent_before: false,
+            },
             "ResourceNotFoundException" => Failure::NoTable(words),
             "ResourceInUseException" => Failure::TableInUse(words),
             "ProvisionedThroughputExceededException"
@@ -120,7 +128,7 @@ mod tests {
             read(status, &body)
         };
         let failed = is(400, "ConditionalCheckFailedException");
-        assert!(matches!(failed, Failure::Condition(None)));
+        assert!(matches!(failed, Failure::Condition { item: None, .. }));
         let missing = is(400, "ResourceNotFoundException");
         assert!(matches!(missing, Failure::NoTable(_)));
         for kind in [

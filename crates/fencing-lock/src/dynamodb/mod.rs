@@ -16,6 +16,8 @@ pub use api::DynamoDbApi;
 #[cfg(feature = "servers")]
 pub use record::{DynamoDbHold, DynamoDbRecord, new_table};
 pub use settings::{AwsCredentials, DynamoDbSettings};
+#[cfg(feature = "servers")]
+pub use sigv4::{Scope as SignatureScope, hmac as hmac_sha256, timestamp as aws_timestamp};
 
 #[cfg(not(feature = "servers"))]
 use api::DynamoDbApi;
@@ -129,7 +131,7 @@ impl DynamoDbBackend {
             .await
         {
             Ok(answer) => DynamoDbRecord::read(&answer["Attributes"])?,
-            Err(Failure::Condition(item)) => self.now(ask.key, item).await?,
+            Err(Failure::Condition { item, .. }) => self.now(ask.key, item).await?,
             Err(failure) => {
                 if !failure.may_have_happened() {
                     asked.settle();
@@ -180,7 +182,7 @@ impl DynamoDbBackend {
                 let record = DynamoDbRecord::read(&answer["Attributes"])?;
                 (RenewOutcome::Renewed { until }, record)
             }
-            Err(Failure::Condition(item)) => {
+            Err(Failure::Condition { item, .. }) => {
                 let record = self.now(ask.key, item).await?;
                 match record.as_ref().and_then(DynamoDbRecord::owner) {
                     None => (RenewOutcome::Expired, record),

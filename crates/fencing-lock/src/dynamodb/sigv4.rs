@@ -1,4 +1,4 @@
-//! AWS Signature Version 4, for requests whose path is `/` and that have no query.
+//! AWS Signature Version 4.
 
 use super::settings::AwsCredentials;
 use hmac::{Hmac, KeyInit, Mac};
@@ -7,15 +7,49 @@ use std::fmt::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Where and when a signature counts.
-pub(super) struct Scope<'a> {
-    pub(super) region: &'a str,
-    pub(super) service: &'a str,
+pub struct Scope<'a> {
+    pub region: &'a str,
+    pub service: &'a str,
     /// As [`timestamp`] writes it.
-    pub(super) at: &'a str,
+    pub at: &'a str,
 }
 
-/// Returns the header `Authorization` of a request. The names of the headers are in lower
-/// case and in the order of the alphabet, and the date and the host are among them.
+impl Scope<'_> {
+    /// Returns the scope as a credential names it, without the access key.
+    pub fn place(&self) -> String {
+        let Scope {
+            region, service, ..
+        } = self;
+        format!("{}/{region}/{service}/aws4_request", self.day())
+    }
+
+    /// Returns the signature of a canonical request.
+    pub fn signature(&self, secret_key: &str, canonical: &str) -> String {
+        let digest = hex(&Sha256::digest(canonical.as_bytes()));
+        let (at, place) = (self.at, self.place());
+        self.sign(
+            secret_key,
+            &format!("AWS4-HMAC-SHA256\n{at}\n{place}\n{digest}"),
+        )
+    }
+
+    /// Signs any text with the key that is derived from a secret for this scope.
+    pub fn sign(&self, secret_key: &str, text: &str) -> String {
+        let secret = format!("AWS4{secret_key}");
+        let key = [self.day(), self.region, self.service, "aws4_request"]
+            .into_iter()
+            .fold(secret.into_bytes(), |key, part| hmac(&key, part));
+        hex(&hmac(&key, text))
+    }
+
+    fn day(&self) -> &str {
+        self.at.split('T').next().unwrap_or_default()
+    }
+}
+
+/// Returns the header `Authorization` of a request whose path is `/` and that has no query. The
+/// names of the headers are in lower case and in the order of the alphabet, and the date and the
+/// host are among them.
 pub(super) fn authorization(
     credentials: &AwsCredentials,
     scope: &Scope<'_>,
@@ -23,11 +57,6 @@ pub(super) fn authorization(
     headers: &[(&str, &str)],
     body: &[u8],
 ) -> String {
-    let Scope {
-        region,
-        service,
-        at,
-    } = scope;
     let mut canonical = format!("{method}\n/\n\n");
     let mut signed = String::new();
     for (name, value) in headers {
@@ -36,16 +65,8 @@ pub(super) fn authorization(
         signed.push_str(name);
     }
     let _infallible = write!(canonical, "\n{signed}\n{}", hex(&Sha256::digest(body)));
-    let day = at.split('T').next().unwrap_or_default();
-    let place = format!("{day}/{region}/{service}/aws4_request");
-    let digest = hex(&Sha256::digest(canonical.as_bytes()));
-    let to_sign = format!("AWS4-HMAC-SHA256\n{at}\n{place}\n{digest}");
-    let secret = format!("AWS4{}", credentials.secret_key);
-    let key = [day, *region, *service, "aws4_request"]
-        .into_iter()
-        .fold(secret.into_bytes(), |key, part| hmac(&key, part));
-    let signature = hex(&hmac(&key, &to_sign));
-    let access_key = &credentials.access_key;
+    let signature = scope.signature(&credentials.secret_key, &canonical);
+    let (access_key, place) = (&credentials.access_key, scope.place());
     format!(
         "AWS4-HMAC-SHA256 Credential={access_key}/{place}, SignedHeaders={signed}, \
          Signature={signature}"
@@ -53,7 +74,7 @@ pub(super) fn authorization(
 }
 
 /// Returns `20150830T123600Z`.
-pub(super) fn timestamp(at: SystemTime) -> String {
+pub fn timestamp(at: SystemTime) -> String {
     let seconds = at.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let (day, second) = (seconds / 86_400, seconds % 86_400);
     // Years begin in March here, so that a leap day is the last of its year.
@@ -73,9 +94,10 @@ pub(super) fn timestamp(at: SystemTime) -> String {
     format!("{year:04}{month:02}{day:02}T{hour:02}{minute:02}{second:02}Z")
 }
 
-fn hmac(key: &[u8], text: &str) -> Vec<u8> {
+/// Returns the HMAC of a text with SHA-256.
+pub fn hmac(key: &[u8], text: impl AsRef<[u8]>) -> Vec<u8> {
     let mut mac = Hmac::<Sha256>::new_from_slice(key).expect("a key may have any length");
-    mac.update(text.as_bytes());
+    mac.update(text.as_ref());
     mac.finalize().into_bytes().to_vec()
 }
 

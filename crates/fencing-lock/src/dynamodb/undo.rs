@@ -5,6 +5,17 @@ use crate::LockBackend;
 use crate::ReleaseOutcome;
 use serde_json::Value;
 
+/// The effect of a conditional write.
+enum Changed {
+    Done,
+    /// The condition was false, because of this item.
+    Not {
+        record: Option<DynamoDbRecord>,
+        /// See [`Failure::Condition`].
+        sent_before: bool,
+    },
+}
+
 impl DynamoDbBackend {
     /// Frees what the owner holds. If no answer comes, it is sent again in the background.
     pub(super) async fn release_now(
@@ -31,13 +42,23 @@ impl DynamoDbBackend {
         request: &Value,
         version: &str,
     ) -> Result<ReleaseOutcome, Failure> {
-        match self.change(key, request).await? {
-            Ok(()) => Ok(ReleaseOutcome::Released),
+        Ok(match self.change(key, request).await? {
+            Changed::Done => ReleaseOutcome::Released,
             // A request that was sent again finds the effect of the first one.
-            Err(Some(record)) if record.version == version => Ok(ReleaseOutcome::Released),
-            Err(Some(record)) if record.hold.is_some() => Ok(ReleaseOutcome::Superseded),
-            Err(_) => Ok(ReleaseOutcome::Expired),
-        }
+            Changed::Not { record, .. }
+                if record.as_ref().is_some_and(|it| it.version == version) =>
+            {
+                ReleaseOutcome::Released
+            }
+            // Or what others have done since, which does not show whose hold they found.
+            Changed::Not {
+                sent_before: true, ..
+            } => ReleaseOutcome::Unknown,
+            Changed::Not { record, .. } => match record.is_some_and(|it| it.hold.is_some()) {
+                true => ReleaseOutcome::Superseded,
+                false => ReleaseOutcome::Expired,
+            },
+        })
     }
 
     /// Undoes what a try of the owner left or may leave, if there was one.
@@ -56,13 +77,9 @@ impl DynamoDbBackend {
         undone.map(drop)
     }
 
-    /// Changes the item, or returns the item that made the condition false. Either way it is
-    /// noted, and if the lock is free now, a waiter of this process learns of it.
-    async fn change(
-        &self,
-        key: &str,
-        request: &Value,
-    ) -> Result<Result<(), Option<DynamoDbRecord>>, Failure> {
+    /// Changes the item if its condition is true. Either way the item is noted, and if the lock
+    /// is free now, a waiter of this process learns of it.
+    async fn change(&self, key: &str, request: &Value) -> Result<Changed, Failure> {
         let Shared {
             api,
             watched,
@@ -70,15 +87,22 @@ impl DynamoDbBackend {
             ..
         } = &*self.shared;
         let (record, changed) = match api.insist("UpdateItem", || request.clone(), None).await {
-            Ok(answer) => (DynamoDbRecord::read(&answer["Attributes"])?, true),
-            Err(Failure::Condition(item)) => (self.now(key, item).await?, false),
+            Ok(answer) => (DynamoDbRecord::read(&answer["Attributes"])?, Changed::Done),
+            Err(Failure::Condition { item, sent_before }) => {
+                let record = self.now(key, item).await?;
+                let not = Changed::Not {
+                    record: record.clone(),
+                    sent_before,
+                };
+                (record, not)
+            }
             Err(failure) => return Err(failure),
         };
         let is_free = record.as_ref().is_some_and(|record| record.hold.is_none());
-        watched.note(key, record.clone());
+        watched.note(key, record);
         if is_free {
             wakes.told(key, "");
         }
-        Ok(if changed { Ok(()) } else { Err(record) })
+        Ok(changed)
     }
 }

@@ -36,6 +36,24 @@ pub async fn connect(
     open(&Server::at(address, Env::default())?, within, hears).await
 }
 
+/// Fails unless this is the schema in which a session makes what is named without one. A pooler of
+/// connections may leave out the options of a session, and then that is a schema of somebody else's.
+#[cfg(feature = "servers")]
+pub async fn check_schema(connection: &PostgresConnection, name: &str) -> Result<(), LockProblem> {
+    let asked = connection.query_typed_one("SELECT current_schema()::text", &[]);
+    let current = asked
+        .await
+        .and_then(|row| row.try_get::<_, Option<String>>(0));
+    match current.map_err(super::failure::problem_of)? {
+        Some(current) if current == name => Ok(()),
+        current => Err(LockProblem::Refused(format!(
+            "its sessions are in the schema {} instead of {name}, because something on the way ignores \
+             their options; name the Postgres itself in the place of a pooler",
+            current.unwrap_or_default()
+        ))),
+    }
+}
+
 /// Connects and authenticates. Everything that the server announces on the connection goes
 /// to `hears`, which is dropped when the connection ends, in any way.
 pub(super) async fn open(

@@ -15,7 +15,7 @@ mod values;
 
 pub use advisory::PostgresAdvisoryBackend;
 #[cfg(feature = "servers")]
-pub use connection::{PostgresConnection, connect};
+pub use connection::{PostgresConnection, check_schema, connect};
 #[cfg(feature = "servers")]
 pub use failure::problem_of;
 #[cfg(feature = "servers")]

@@ -3,6 +3,7 @@
 //! redis-rs has no limit: it takes an answer of any length into memory, twice.
 
 use super::frames::Frames;
+use crate::Env;
 use crate::bounded::Bounded;
 use crate::env::REAL;
 use crate::task::Task;
@@ -41,8 +42,18 @@ pub async fn connect(
     config: AsyncConnectionConfig,
     within: Duration,
 ) -> RedisResult<RedisConnection> {
+    connect_in(&REAL, client, config, within).await
+}
+
+/// Does the same in surroundings that may be simulated.
+pub async fn connect_in(
+    env: &Env,
+    client: &Client,
+    config: AsyncConnectionConfig,
+    within: Duration,
+) -> RedisResult<RedisConnection> {
     let connecting = async {
-        let Some(stream) = dial(client).await? else {
+        let Some(stream) = dial(env, client).await? else {
             let connection = client.get_multiplexed_async_connection_with_config(&config);
             return Ok(RedisConnection {
                 connection: connection.await?,
@@ -54,7 +65,7 @@ pub async fn connect(
             MultiplexedConnection::new_with_config(settings, stream, config).await?;
         Ok(RedisConnection {
             connection,
-            _driver: Some(Arc::new(REAL.spawn(driver))),
+            _driver: Some(Arc::new(env.spawn(driver))),
         })
     };
     let too_late = |_| Err(io::Error::from(io::ErrorKind::TimedOut).into());
@@ -62,7 +73,7 @@ pub async fn connect(
 }
 
 pub async fn subscribe(client: &Client) -> RedisResult<redis::aio::PubSub> {
-    match dial(client).await? {
+    match dial(&REAL, client).await? {
         Some(stream) => {
             let settings = client.get_connection_info().redis_settings();
             redis::aio::PubSub::new(settings, stream).await
@@ -73,9 +84,9 @@ pub async fn subscribe(client: &Client) -> RedisResult<redis::aio::PubSub> {
 
 /// Connects with a bound. Returns `None` if the address is not plain TCP: only somebody
 /// who trusts a server names its socket.
-async fn dial(client: &Client) -> io::Result<Option<Bounded<Frames>>> {
+async fn dial(env: &Env, client: &Client) -> io::Result<Option<Bounded<Frames>>> {
     let ConnectionAddr::Tcp(host, port) = client.get_connection_info().addr() else {
         return Ok(None);
     };
-    Ok(Some(Bounded::new(REAL.dial(host, *port).await?)))
+    Ok(Some(Bounded::new(env.dial(host, *port).await?)))
 }

@@ -331,9 +331,12 @@ fn bad_answer(error: &RedisError) -> LockProblem {
 pub fn connect_problem_of(error: RedisError) -> LockProblem {
     match error.kind() {
         ErrorKind::Parse | ErrorKind::UnexpectedReturnType => bad_answer(&error),
-        ErrorKind::AuthenticationFailed | ErrorKind::Server(ServerErrorKind::NoPerm) => {
-            LockProblem::Refused(error.to_string())
+        // It lets everybody in when it has read its data.
+        ErrorKind::Server(ServerErrorKind::BusyLoading) => {
+            LockProblem::Unreachable(error.to_string())
         }
+        ErrorKind::AuthenticationFailed => LockProblem::Refused(error.to_string()),
+        _ if answered(&error) => LockProblem::Refused(error.to_string()),
         _ => LockProblem::Unreachable(error.to_string()),
     }
 }

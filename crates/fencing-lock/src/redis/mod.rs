@@ -15,6 +15,7 @@ mod queue;
 mod reply;
 mod request;
 mod settings;
+mod sharded;
 mod subscriptions;
 #[cfg(all(debug_assertions, feature = "mutants"))]
 mod token_first;
@@ -41,6 +42,7 @@ pub use lua::Lua;
 pub use options::{FenceFloor, WaitPolicy};
 pub(super) use reply::Reply;
 pub use settings::RedisSettings;
+pub use sharded::ShardedRedisBackend;
 #[cfg(feature = "redlock")]
 pub(super) use undo::Heir;
 pub(super) use undo::Release;
@@ -104,7 +106,17 @@ impl RedisBackend {
         settings: RedisSettings,
         env: Env,
     ) -> Result<RedisBackend, LockError> {
-        let link = RedisLink::new(address, settings, env, Counter::default());
+        RedisBackend::counting(address, settings, env, Counter::default())
+    }
+
+    /// Does the same and counts its requests together with those of others.
+    fn counting(
+        address: &str,
+        settings: RedisSettings,
+        env: Env,
+        requests: Counter,
+    ) -> Result<RedisBackend, LockError> {
+        let link = RedisLink::new(address, settings, env, requests);
         let link = link.map_err(|problem| LockError::new(NAME, address, "", problem))?;
         let link = Arc::new(link);
         let plain = || Plain::new(link.clone(), settings);

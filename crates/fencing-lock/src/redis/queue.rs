@@ -4,6 +4,8 @@ use super::link::{Open, RedisLink};
 use super::reply::Reply;
 use super::undo::{Heir, Release};
 use super::{Lua, RedisSettings, granted_until, lock_error, ttl_ms};
+#[cfg(all(debug_assertions, feature = "mutants"))]
+use crate::Mutant;
 use crate::leftovers::Request;
 use crate::{Ask, Attempt, Grant, LastWord, LockError, LockProblem, RenewOutcome, WaitLine};
 use crate::{FenceFloor, FencingToken};
@@ -31,6 +33,9 @@ pub(super) struct QueueLine {
     stand: Lua,
     pub(super) leave: Leave,
     cohorts: Option<Cohorts>,
+    /// Whether a hand-off counts from when it is heard of, for [`Mutant::LateHandOff`].
+    #[cfg(all(debug_assertions, feature = "mutants"))]
+    counts_from_hearing: bool,
 }
 
 /// The way out of the line, and of the lock.
@@ -127,6 +132,8 @@ impl QueueLine {
             )),
             leave,
             cohorts,
+            #[cfg(all(debug_assertions, feature = "mutants"))]
+            counts_from_hearing: settings.mutant == Some(Mutant::LateHandOff),
         }
     }
 
@@ -234,6 +241,10 @@ impl QueueLine {
             };
             let token = read_token(word)?;
             hand_off.acted_on();
+            #[cfg(all(debug_assertions, feature = "mutants"))]
+            if self.counts_from_hearing {
+                return granted_until(token, Instant::now(), ttl).map(Some);
+            }
             // A word that is older than the confirmation says nothing about now: somebody
             // else may have been granted the lock since. The next answer says what is so.
             if token.0 > wait.counter {

@@ -85,13 +85,7 @@ impl Wire {
             self.ask(&Request::of(&words)).await?;
         } else if let Some(password) = password {
             let words: Vec<&str> = ["AUTH"].into_iter().chain(user).chain([password]).collect();
-            let refused = (ErrorKind::AuthenticationFailed, "wrong user or password");
-            self.ask(&Request::of(&words))
-                .await
-                .map_err(|error| match answered(&error) {
-                    true => refused.into(),
-                    false => error,
-                })?;
+            self.ask(&Request::of(&words)).await?;
         }
         if settings.db() != 0 {
             let db = settings.db().to_string();

@@ -71,7 +71,7 @@ pub(super) fn decide(
 
 /// One node's answer to a renewal or a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum NodeAnswer {
+pub(crate) enum NodeAnswer {
     Waiting,
     /// The lock was ours there, and the request was carried out.
     Ours,
@@ -81,7 +81,7 @@ pub(super) enum NodeAnswer {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Conclusion {
+pub(crate) enum Conclusion {
     Wait,
     /// A quorum carried the request out.
     Ours,
@@ -95,7 +95,7 @@ pub(super) enum Conclusion {
     Undecided,
 }
 
-pub(super) fn conclude(
+pub(crate) fn conclude(
     standings: impl Iterator<Item = NodeAnswer>,
     nodes: usize,
     quorum: usize,

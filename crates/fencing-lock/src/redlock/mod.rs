@@ -17,7 +17,7 @@ use super::{Ask, Attempt, Env, LockBackend, LockError, LockProblem, RenewOutcome
 use crate::ReleaseOutcome;
 use acquire::Try;
 use async_trait::async_trait;
-use decision::{Conclusion, NodeAnswer, conclude};
+pub(crate) use decision::{Conclusion, NodeAnswer, conclude};
 use nodes::{Nodes, Order};
 use prometheus_client::metrics::counter::Counter;
 use proposal::Proposals;

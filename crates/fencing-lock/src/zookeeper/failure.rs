@@ -33,7 +33,7 @@ impl Failure {
 impl From<zookeeper_client::Error> for Failure {
     fn from(error: zookeeper_client::Error) -> Failure {
         use zookeeper_client::Error;
-        let words = error.to_string();
+        let words = format!("{error}{}", remedy(&error));
         match error {
             Error::NoNode => Failure::NoNode,
             Error::SessionExpired | Error::SessionMoved | Error::ClientClosed => {
@@ -57,6 +57,21 @@ impl From<zookeeper_client::Error> for Failure {
             // The client library reports the end of a connection in many words.
             _ => Failure::Unanswered(words),
         }
+    }
+}
+
+fn remedy(error: &zookeeper_client::Error) -> &'static str {
+    use zookeeper_client::Error;
+    match error {
+        Error::NoAuth | Error::AuthFailed | Error::InvalidAcl => {
+            "; somebody else made /fencing-lock or a node below it: give world:anyone all rights on it"
+        }
+        Error::NoChildrenForEphemerals => {
+            "; somebody else made the node of this lock, below /fencing-lock/locks: delete it"
+        }
+        Error::NotReadOnly => "; this member has no majority: name all members",
+        Error::QuotaExceeded => "; raise the quota of /fencing-lock",
+        _ => "",
     }
 }
 

@@ -99,7 +99,7 @@ impl Collection {
     async fn keep_or_replace(&self, new: NewProxy) -> Result<Arc<ProxyServer>, Refusal> {
         let old = self.proxies.lock().get(&new.name).cloned();
         if let Some(old) = old {
-            if !old.differs(&new.listen, &new.upstream).await {
+            if !old.differs(&new.listen, &new.upstream).await? {
                 return Ok(old);
             }
             // The new one may want the same port.

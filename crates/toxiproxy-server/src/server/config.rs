@@ -3,6 +3,7 @@
 use super::*;
 use bounded_io::files::{self, Links};
 use serde::Deserialize;
+use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -21,10 +22,7 @@ pub enum ConfigError {
         "the config {}: {error}; it is an array of {{\"name\",\"listen\",\"upstream\",\"enabled\",\"toxics\"}}",
         path.display()
     )]
-    Wrong {
-        path: PathBuf,
-        error: serde_json::Error,
-    },
+    Wrong { path: PathBuf, error: String },
 }
 
 pub fn read_config(path: &Path) -> Result<Vec<ConfiguredProxy>, ConfigError> {
@@ -34,8 +32,14 @@ pub fn read_config(path: &Path) -> Result<Vec<ConfiguredProxy>, ConfigError> {
         path: owned(),
         error,
     })?;
-    serde_json::from_slice(&text).map_err(|error| ConfigError::Wrong {
+    let values: Result<Vec<Value>, _> = serde_json::from_slice(&text);
+    let wrong = |error: String| ConfigError::Wrong {
         path: owned(),
         error,
-    })
+    };
+    let numbered = (1..).zip(values.map_err(|error| wrong(error.to_string()))?);
+    let read = |(at, value): (usize, Value)| {
+        go_json::read(value).map_err(|error| wrong(format!("proxy {at}: {error}")))
+    };
+    numbered.map(read).collect()
 }

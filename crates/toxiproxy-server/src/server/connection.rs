@@ -8,8 +8,14 @@ use super::*;
 use futures_util::future::try_join;
 use socket2::SockRef;
 use std::net::Shutdown;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::time::{Instant, timeout_at};
+
+/// A client that has said nothing may not know yet that it is connected. To be reset by then would make
+/// its connect() fail, so it is spared until it is this old.
+const CONNECT_GRACE: Duration = Duration::from_millis(100);
 
 pub struct Route {
     pub proxy: String,
@@ -23,6 +29,7 @@ pub struct Route {
 /// Carries a client's data and returns when both directions have ended. If the upstream
 /// cannot be reached, the client is closed, and the error says why.
 pub async fn carry(mut client: TcpStream, number: u64, route: &Route) -> io::Result<()> {
+    let accepted = Instant::now();
     // Subscribe before the dial: a toxic that is added in the meantime is a change for
     // the links.
     let subscribed = Stream::ALL.map(|stream| route.toxics.subscribe(stream));
@@ -33,6 +40,7 @@ pub async fn carry(mut client: TcpStream, number: u64, route: &Route) -> io::Res
         let _ = side.set_nodelay(true);
     }
 
+    let [client_spoke, server_spoke] = [(); 2].map(|()| AtomicBool::new(false));
     let ended = {
         let (mut from_client, mut to_client) = client.split();
         let (mut from_upstream, mut to_upstream) = upstream.split();
@@ -44,6 +52,7 @@ pub async fn carry(mut client: TcpStream, number: u64, route: &Route) -> io::Res
             toxics_up,
             luck(Stream::Upstream),
             counted_up,
+            &client_spoke,
         );
         let down = Link::new(
             &mut from_upstream,
@@ -51,10 +60,14 @@ pub async fn carry(mut client: TcpStream, number: u64, route: &Route) -> io::Res
             toxics_down,
             luck(Stream::Downstream),
             counted_down,
+            &server_spoke,
         );
         try_join(run(up), run(down)).await
     };
     if let Err(Reset) = ended {
+        if !client_spoke.load(Ordering::Relaxed) {
+            let _ = timeout_at(accepted + CONNECT_GRACE, client.readable()).await;
+        }
         for side in [&client, &upstream] {
             // Closing sends RST now, and drops unsent data. If this fails, there is no
             // connection any more.

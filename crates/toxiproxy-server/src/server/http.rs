@@ -13,7 +13,7 @@ use axum::routing::{get, post};
 use std::collections::BTreeMap;
 
 /// The version of Toxiproxy that this server replaces.
-pub const VERSION: &str = "2.12.0";
+pub const VERSION: &str = "2.13.0";
 /// The deadline of the original. Nothing here should take that long.
 const DEADLINE: Duration = Duration::from_secs(25);
 
@@ -25,7 +25,7 @@ pub struct App {
 
 type Proxies = State<App>;
 
-pub fn router(app: App) -> Router {
+pub fn router(app: App, auth_token: Option<String>) -> Router {
     let mut router = Router::new()
         .route("/version", get(version))
         .route("/proxies", get(list).post(create))
@@ -46,10 +46,9 @@ pub fn router(app: App) -> Router {
     if app.metrics.are_wanted() {
         router = router.route("/metrics", get(show_metrics));
     }
-    router
+    let router = router.route_layer(middleware::from_fn(in_time));
+    access::guard(router, auth_token)
         .fallback(|| async { reply::text(StatusCode::NOT_FOUND, "404 page not found") })
-        .layer(middleware::from_fn(in_time))
-        .layer(middleware::from_fn(no_browsers))
         .with_state(app)
 }
 
@@ -108,7 +107,7 @@ async fn populate(State(app): Proxies, Sent(body): Sent) -> Reply {
     let status = refusal.as_ref().map_or(StatusCode::CREATED, |r| r.status);
     let body = Populated {
         status: refusal.as_ref().map(|refusal| refusal.status.as_u16()),
-        proxies: (refusal.is_none() || !shown.is_empty()).then_some(shown),
+        proxies: (!shown.is_empty()).then_some(shown),
         error: refusal.map(|refusal| refusal.message),
     };
     reply::json(status, &body)
@@ -162,15 +161,6 @@ async fn to_its_end<T: Send + 'static>(
 ) -> Result<T, Refusal> {
     let done = tokio::spawn(work).await;
     done.map_err(|error| Refusal::internal(format!("a bug: {error}")))
-}
-
-/// Refuses browsers: a page in somebody's browser must not control the proxies.
-async fn no_browsers(request: Request, next: Next) -> Response {
-    let agent = request.headers().get(header::USER_AGENT);
-    if agent.is_some_and(|agent| agent.as_bytes().starts_with(b"Mozilla/")) {
-        return reply::text(StatusCode::FORBIDDEN, "User agent not allowed");
-    }
-    next.run(request).await
 }
 
 async fn in_time(request: Request, next: Next) -> Response {

@@ -1,14 +1,16 @@
 //! One direction of one connection: it reads, passes everything through the chain of
 //! toxics, and writes. Without a toxic, it only copies.
 
+use super::alarm::Alarm;
+use super::announced::Follower;
 use super::chain::{Chain, Chunk, Dose, Item, Turn};
 use super::luck::Luck;
 use super::metrics::Counted;
 use super::toxics::Published;
 use bytes::Bytes;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 const READ_BYTES: usize = 32 << 10;
 
@@ -23,20 +25,24 @@ pub struct Reset;
 pub struct Link<'a, R, W> {
     source: &'a mut R,
     destination: &'a mut W,
-    toxics: watch::Receiver<Published>,
+    toxics: Follower<Published>,
     luck: Luck,
     counted: Counted,
+    alarm: Alarm,
     chain: Chain,
     buffer: Box<[u8]>,
+    /// Whether anything has come.
+    heard: &'a AtomicBool,
 }
 
 impl<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Link<'a, R, W> {
     pub fn new(
         source: &'a mut R,
         destination: &'a mut W,
-        toxics: watch::Receiver<Published>,
+        toxics: Follower<Published>,
         luck: Luck,
         counted: Counted,
+        heard: &'a AtomicBool,
     ) -> Link<'a, R, W> {
         Link {
             source,
@@ -44,9 +50,17 @@ impl<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Link<'a, R, W> {
             toxics,
             luck,
             counted,
+            alarm: Alarm::Unused,
             chain: Chain::new(),
             buffer: vec![0; READ_BYTES].into_boxed_slice(),
+            heard,
         }
+    }
+
+    /// Uses tokio's timer, whose clock a test or a simulation can move.
+    pub fn with_coarse_alarm(mut self) -> Self {
+        self.alarm = Alarm::Coarse;
+        self
     }
 
     /// Returns the destination once nothing more is to be written: then it has to be
@@ -90,7 +104,7 @@ impl<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Link<'a, R, W> {
                 read = self.source.read(&mut self.buffer), if self.chain.takes_input() => {
                     self.take_in(read.unwrap_or(0));
                 }
-                () = until(wake) => {}
+                () = self.alarm.until(wake) => {}
             }
         }
     }
@@ -111,7 +125,7 @@ impl<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Link<'a, R, W> {
             self.take_in(read);
             return 0;
         }
-        self.counted.received(read);
+        self.has_come(read);
         let mut written = 0;
         while written < read {
             let some = tokio::select! {
@@ -154,7 +168,7 @@ impl<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Link<'a, R, W> {
         if self.toxics.has_changed().unwrap_or(false) {
             self.follow_toxics();
         }
-        self.counted.received(read);
+        self.has_come(read);
         let item = match read {
             0 => Item::End,
             read => self.chunk(0, read),
@@ -162,8 +176,13 @@ impl<'a, R: AsyncRead + Unpin, W: AsyncWrite + Unpin> Link<'a, R, W> {
         self.chain.push(item);
     }
 
+    fn has_come(&self, bytes: usize) {
+        self.counted.received(bytes);
+        self.heard.store(true, Ordering::Relaxed);
+    }
+
     fn follow_toxics(&mut self) {
-        let entries = self.toxics.borrow_and_update().clone();
+        let entries = self.toxics.latest();
         let hits = entries
             .iter()
             .filter(|entry| self.luck.is_hit(entry.id, entry.toxic.toxicity));
@@ -194,12 +213,5 @@ async fn write_some<W: AsyncWrite + Unpin>(
             Ok(0) => Err(std::io::ErrorKind::WriteZero.into()),
             written => written,
         },
-    }
-}
-
-async fn until(wake: Option<Instant>) {
-    match wake {
-        Some(wake) => sleep_until(wake).await,
-        None => std::future::pending().await,
     }
 }

@@ -13,17 +13,18 @@ pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; cha
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Labels {
+    // In the order of the original, which is alphabetical.
     direction: &'static str,
-    proxy: String,
     listener: String,
+    proxy: String,
     upstream: String,
 }
 
 fn labels(stream: Stream, proxy: &str, listener: &str, upstream: &str) -> Labels {
     Labels {
         direction: stream.name(),
-        proxy: proxy.to_owned(),
         listener: listener.to_owned(),
+        proxy: proxy.to_owned(),
         upstream: upstream.to_owned(),
     }
 }

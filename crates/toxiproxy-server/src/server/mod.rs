@@ -7,11 +7,15 @@
 //! published toxics, and nobody waits for it.
 
 mod accept;
+mod access;
 mod address;
+mod alarm;
+mod announced;
 mod chain;
 mod collection;
 mod config;
 mod connection;
+mod go_json;
 mod http;
 mod link;
 mod log;
@@ -20,6 +24,7 @@ mod metrics;
 mod proxy;
 mod refusal;
 mod reply;
+pub mod streams;
 #[cfg(test)]
 mod tests;
 mod toxics;
@@ -58,6 +63,8 @@ pub struct Settings {
     /// The time limit for connecting to an upstream.
     pub dial_timeout: Duration,
     pub log: LogLevel,
+    /// The token that every request has to bring; without one, nothing is asked for.
+    pub auth_token: Option<String>,
     pub proxies: Vec<ConfiguredProxy>,
 }
 
@@ -69,6 +76,7 @@ impl Default for Settings {
             runtime_metrics: false,
             dial_timeout: Duration::from_secs(10),
             log: LogLevel::default(),
+            auth_token: None,
             proxies: Vec::new(),
         }
     }
@@ -84,6 +92,8 @@ pub enum ServeError {
 pub struct Opened {
     proxies: Arc<Collection>,
     metrics: Arc<Metrics>,
+    auth_token: Option<String>,
+    log: LogLevel,
 }
 
 /// The data that all proxies share.
@@ -108,18 +118,30 @@ pub async fn open(settings: Settings) -> Result<Opened, ServeError> {
     let configured = proxies.configure(settings.proxies).await;
     configured.map_err(|refusal| ServeError::Config(refusal.message))?;
     let proxies = Arc::new(proxies);
-    Ok(Opened { proxies, metrics })
+    Ok(Opened {
+        proxies,
+        metrics,
+        auth_token: settings.auth_token,
+        log: settings.log,
+    })
 }
 
 impl Opened {
     /// Serves until `shutdown` is ready, then closes every proxy and every
     /// connection.
     pub async fn serve(self, listener: TcpListener, shutdown: impl Future<Output = ()>) {
-        let Opened { proxies, metrics } = self;
-        let router = http::router(http::App {
+        let Opened {
+            proxies,
+            metrics,
+            auth_token,
+            log,
+        } = self;
+        access::warn_if_open(&listener, auth_token.as_deref(), log);
+        let app = http::App {
             proxies: proxies.clone(),
             metrics,
-        });
+        };
+        let router = http::router(app, auth_token);
         let stopping = CancellationToken::new();
         let mut server = pin!(serve::serve(listener, router, stopping.clone()));
         tokio::select! {

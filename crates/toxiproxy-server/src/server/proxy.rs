@@ -61,19 +61,14 @@ impl ProxyServer {
     }
 
     /// Returns whether a proxy with these addresses would listen or lead elsewhere.
-    /// Addresses are compared after they are resolved, or as text if they do not resolve.
-    pub async fn differs(&self, listen: &str, upstream: &str) -> bool {
+    /// Addresses are compared after they are resolved; a new one that cannot be is refused.
+    pub async fn differs(&self, listen: &str, upstream: &str) -> Result<bool, Refusal> {
         let now = self.described.lock().clone();
-        if now.upstream != upstream {
-            return true;
-        }
         if now.listen == listen {
-            return false;
+            return Ok(now.upstream != upstream);
         }
-        match (resolve(&now.listen).await, resolve(listen).await) {
-            (Ok(now), Ok(wanted)) => now != wanted,
-            _ => true,
-        }
+        let wanted = resolve(listen).await.map_err(Refusal::internal)?;
+        Ok(now.upstream != upstream || resolve(&now.listen).await != Ok(wanted))
     }
 
     pub async fn start(&self) -> Result<(), Refusal> {
@@ -100,7 +95,7 @@ impl ProxyServer {
         let now = self.described.lock().clone();
         let listen = change.listen.unwrap_or(now.listen);
         let upstream = change.upstream.unwrap_or(now.upstream);
-        if self.differs(&listen, &upstream).await {
+        if self.differs(&listen, &upstream).await? {
             self.stop_within(&mut accepting).await;
             self.forget_counts();
             let mut described = self.described.lock();

@@ -35,6 +35,10 @@ impl Refusal {
         refusal(StatusCode::BAD_REQUEST, message)
     }
 
+    pub fn unauthorized() -> Refusal {
+        refusal(StatusCode::UNAUTHORIZED, "missing or invalid auth token")
+    }
+
     pub fn no_proxy() -> Refusal {
         refusal(StatusCode::NOT_FOUND, "proxy not found")
     }

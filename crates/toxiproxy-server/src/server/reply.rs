@@ -9,6 +9,7 @@ use axum::response::{Html, IntoResponse, Response};
 use bounded_io::Unread;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 
 pub type Reply = Result<Response, Refusal>;
 
@@ -54,14 +55,14 @@ impl<S: Send + Sync> FromRequest<S> for Sent {
     }
 }
 
-/// Parses an object. serde would accept an array for one as well, and nobody means that.
 pub fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refusal> {
-    from_object(first_value(body)?)
+    go_json::read(first_value(body)?).map_err(Refusal::bad_body)
 }
 
 pub fn parse_all<T: DeserializeOwned>(body: &[u8]) -> Result<Vec<T>, Refusal> {
-    let objects: Vec<Object> = first_value(body)?;
-    objects.into_iter().map(from_object).collect()
+    let values: Option<Vec<Value>> = first_value(body)?;
+    let all = values.unwrap_or_default().into_iter().map(go_json::read);
+    all.collect::<Result<_, _>>().map_err(Refusal::bad_body)
 }
 
 /// Parses a toxic in two steps, because each problem of a toxic has its own words.
@@ -69,12 +70,6 @@ pub fn parse_toxic(body: &[u8]) -> Result<Toxic, Refusal> {
     let wire: WireToxic = parse(body)?;
     wire.try_into()
         .map_err(|problem: ToxicProblem| problem.into())
-}
-
-type Object = serde_json::Map<String, serde_json::Value>;
-
-fn from_object<T: DeserializeOwned>(object: Object) -> Result<T, Refusal> {
-    serde_json::from_value(object.into()).map_err(Refusal::bad_body)
 }
 
 /// Parses the first value. Like the original, it ignores everything after it.

@@ -1,12 +1,12 @@
 //! The toxics of one proxy. A change is published to all connections and answered at
 //! once: nobody waits for a stuck connection.
 
+use super::announced::{Announcer, Follower};
 use super::*;
 use crate::toxic::checked_toxicity;
 use crate::{ToxicKind, ToxicProblem};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use tokio::sync::watch;
 
 pub type Published = Arc<[Entry]>;
 
@@ -27,8 +27,8 @@ pub struct ToxicPatch {
 
 pub struct Toxics {
     all: Mutex<All>,
-    upstream: watch::Sender<Published>,
-    downstream: watch::Sender<Published>,
+    upstream: Announcer<Published>,
+    downstream: Announcer<Published>,
 }
 
 #[derive(Default)]
@@ -39,7 +39,7 @@ struct All {
 
 impl Toxics {
     pub fn new() -> Toxics {
-        let nothing = || watch::Sender::new(Published::default());
+        let nothing = || Announcer::new(Published::default());
         Toxics {
             all: Mutex::default(),
             upstream: nothing(),
@@ -47,8 +47,8 @@ impl Toxics {
         }
     }
 
-    pub fn subscribe(&self, stream: Stream) -> watch::Receiver<Published> {
-        self.sender(stream).subscribe()
+    pub fn subscribe(&self, stream: Stream) -> Follower<Published> {
+        self.announcer(stream).follow()
     }
 
     pub fn list(&self) -> Vec<Toxic> {
@@ -85,9 +85,7 @@ impl Toxics {
         let entry = all.entries.iter_mut().find(|e| e.toxic.name == name);
         let toxic = &mut entry.ok_or(Refusal::no_toxic())?.toxic;
         let mut attributes = toxic.kind.attributes();
-        // Null counts as left out.
-        let given = patch.attributes.unwrap_or_default().into_iter();
-        attributes.extend(given.filter(|(_, value)| !value.is_null()));
+        attributes.extend(patch.attributes.unwrap_or_default());
         let kind = ToxicKind::from_attributes(toxic.kind.type_name(), &attributes)?;
         toxic.toxicity = checked_toxicity(patch.toxicity.unwrap_or(toxic.toxicity))?;
         toxic.kind = kind;
@@ -116,15 +114,10 @@ impl Toxics {
     /// publishes an older list over a newer one.
     fn publish(&self, all: &All, stream: Stream) {
         let entries = all.entries.iter().filter(|e| e.toxic.stream == stream);
-        let entries: Published = entries.cloned().collect();
-        self.sender(stream).send_if_modified(|published| {
-            let differs = *published != entries;
-            *published = entries;
-            differs
-        });
+        self.announcer(stream).announce(entries.cloned().collect());
     }
 
-    fn sender(&self, stream: Stream) -> &watch::Sender<Published> {
+    fn announcer(&self, stream: Stream) -> &Announcer<Published> {
         match stream {
             Stream::Upstream => &self.upstream,
             Stream::Downstream => &self.downstream,

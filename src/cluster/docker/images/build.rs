@@ -1,6 +1,7 @@
 //! `docker build` through the API, from a context put together in memory.
 
 use super::*;
+use crate::builtin::{self, Location};
 use crate::cluster::LastLines;
 use bollard::query_parameters::BuildImageOptions;
 use bounded_io::files::Links;
@@ -34,26 +35,16 @@ impl Context {
 
     /// Reads regular files only, and none outside of the folder: the author of the Dockerfile may
     /// not be allowed to read the target of a link.
-    pub fn read(folder: &Path) -> ClusterResult<Context> {
-        let failed = |error: std::io::Error| {
-            ClusterError::failed(
-                format!("read the build context {}", folder.display()),
-                error,
-            )
+    pub fn read(folder: &Location) -> ClusterResult<Context> {
+        let files = match folder {
+            Location::Disk(folder) => read_folder(folder)?,
+            Location::BuiltIn(folder) => {
+                let files = builtin::below(folder);
+                files
+                    .map(|(path, content)| (path.to_owned(), content.to_owned()))
+                    .collect()
+            }
         };
-        let mut files = BTreeMap::new();
-        let mut left = LARGEST_CONTEXT;
-        for entry in std::fs::read_dir(folder).map_err(failed)? {
-            let path = entry.map_err(failed)?.path();
-            // A folder fails here, by name: contexts are flat.
-            let content = files::read(&path, Links::Refuse, left);
-            let content = content.map_err(|error| ClusterError::failed(format!("read {}", path.display()), format!(
-                    "{error}; a build context has regular files alone, of at most {} MiB in all",
-                    LARGEST_CONTEXT >> 20
-                )))?;
-            left -= content.len() as u64;
-            files.insert(path.file_name().unwrap_or_default().into(), content);
-        }
         let folders = Vec::new();
         Ok(Context { files, folders })
     }
@@ -121,6 +112,40 @@ impl Context {
         }
         tar.into_inner()
     }
+}
+
+/// Returns the files of a folder and of those below it by their paths inside. Version control is no
+/// part of an image.
+fn read_folder(folder: &Path) -> ClusterResult<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    let mut left = LARGEST_CONTEXT;
+    let mut open = vec![folder.to_owned()];
+    while let Some(below) = open.pop() {
+        let failed = |error: std::io::Error| {
+            let what = format!("read the build context {}", below.display());
+            ClusterError::failed(what, error)
+        };
+        for entry in std::fs::read_dir(&below).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            let path = entry.path();
+            // A link to a folder is no folder here, and is refused below.
+            if entry.file_type().map_err(failed)?.is_dir() {
+                open.extend((entry.file_name() != ".git").then_some(path));
+                continue;
+            }
+            let content = files::read(&path, Links::Refuse, left).map_err(|error| {
+                let most = LARGEST_CONTEXT >> 20;
+                ClusterError::failed(
+                    format!("read {}", path.display()),
+                    format!("{error}; a build context has regular files alone, of at most {most} MiB in all"),
+                )
+            })?;
+            left -= content.len() as u64;
+            let inside = path.strip_prefix(folder).unwrap_or(&path);
+            files.insert(inside.to_owned(), content);
+        }
+    }
+    Ok(files)
 }
 
 /// Builds and tags an image; a failure shows the last lines of the build.
@@ -194,7 +219,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     fn refused(folder: &Path) -> String {
-        let read = Context::read(folder);
+        let read = Context::read(&folder.into());
         read.err().expect("it is refused").to_string()
     }
 
@@ -206,7 +231,7 @@ mod tests {
         let folder = home.path().join("context");
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("Dockerfile"), "ARG BASE=debian:x\n").unwrap();
-        let context = Context::read(&folder).unwrap();
+        let context = Context::read(&Location::from(&folder)).unwrap();
         assert_eq!(context.default_base().as_deref(), Some("debian:x"));
 
         let other = folder.join("other");
@@ -217,9 +242,23 @@ mod tests {
         nix::unistd::mkfifo(&other, nix::sys::stat::Mode::S_IRWXU).unwrap();
         assert!(refused(&folder).contains("not a regular file"));
         fs::remove_file(&other).unwrap();
-        fs::create_dir(&other).unwrap();
-        assert!(refused(&folder).contains("other"));
-        fs::remove_dir(&other).unwrap();
+        fs::create_dir_all(other.join("lib")).unwrap();
+        fs::create_dir(other.join(".git")).unwrap();
+        fs::write(other.join(".git/HEAD"), "not for an image").unwrap();
+        fs::write(other.join("lib/kit.py"), "x").unwrap();
+        let context = Context::read(&Location::from(&folder)).unwrap();
+        let paths: Vec<_> = context
+            .files
+            .keys()
+            .map(|path| path.to_str().unwrap())
+            .collect();
+        assert_eq!(paths, ["Dockerfile", "other/lib/kit.py"]);
+        symlink(home.path(), other.join("lib/link")).unwrap();
+        assert!(
+            refused(&folder).contains("it is a link"),
+            "a folder behind a link"
+        );
+        fs::remove_dir_all(&other).unwrap();
         let large = File::create(&other).unwrap();
         large.set_len(LARGEST_CONTEXT).unwrap();
         assert!(refused(&folder).contains("at most 64 MiB"));

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::report::html::table::{markup, name, number, table, words};
+use crate::report::shown::in_a_shell;
 
 /// The comment that a command leaves in the scenario that it writes from its options.
 const WRITTEN_BY: &str = "# Written by: ";
@@ -93,12 +94,4 @@ fn command(page: &RunPage<'_>, scenario: &str) -> String {
     let mutant = run.mutant.iter();
     words.extend(mutant.map(|mutant| format!("--mutant {}", in_a_shell(mutant))));
     words.join(" ")
-}
-
-fn in_a_shell(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-/=:,@".contains(c);
-    match !word.is_empty() && word.chars().all(is_plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', r"'\''")),
-    }
 }

@@ -302,6 +302,7 @@ fn of_key(kind: &EventKind) -> Option<&str> {
         | EventKind::AtGate { .. }
         | EventKind::Failed { .. }
         | EventKind::Done { .. }
+        | EventKind::Refused { .. }
         | EventKind::Clock { .. } => None,
     }
 }

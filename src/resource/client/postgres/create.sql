@@ -15,6 +15,9 @@ CREATE TABLE IF NOT EXISTS fencepost_values (
     seen bigint
 );
 
+-- The tokens of those who keep them apart from the values, to show why not to.
+CREATE TABLE IF NOT EXISTS fencepost_fences (key text PRIMARY KEY, fence bigint NOT NULL);
+
 CREATE TABLE IF NOT EXISTS fencepost_log (
     position bigint PRIMARY KEY,
     at timestamptz NOT NULL,

@@ -1,27 +1,31 @@
 //! The resource as tables of a Postgres. A worker writes to them itself: one statement compares
 //! its token, sets the value and appends to the log.
 
+mod pool;
 mod rows;
+mod styled;
 
 use super::{ClientError, LONGEST_CONNECT, RowResult, Stored, WriteAnswer, bad_request, no_answer};
-use crate::model::{Fence, FencingToken, LogRow, RowValue, without_password};
+use crate::model::{Fence, LogRow, WriteStyle, without_password};
 use crate::resource::limits::{MAX_BODY_BYTES, MAX_LOG_BYTES, key_problem};
 use crate::resource::state::WriteRequest;
 use fencing_lock::LockProblem;
 use fencing_lock::servers::{PostgresConnection, connect_postgres, postgres_problem};
 use futures_util::{Stream, TryStreamExt, stream};
 use parking_lot::Mutex;
+use pool::{Pool, Session};
 use reqwest::Url;
-use rows::{Clock, ROWS, row_of};
+use rows::{Clock, ROWS, answer_of, row_of, stored_of};
 use std::fmt;
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{Semaphore, mpsc};
-use tokio::time::{Instant, timeout};
+use styled::Begun;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Error, Notification, Row};
+use tokio_postgres::{Error, Notification};
 
 #[derive(Clone)]
 pub struct PostgresClient {
@@ -30,19 +34,15 @@ pub struct PostgresClient {
     shown: String,
     fence: Fence,
     announces: bool,
+    style: WriteStyle,
+    /// The read that the next write belongs to.
+    begun: Arc<Mutex<Option<Begun>>>,
     timeout: Duration,
-    /// Each with the moment since when nobody has used it.
-    idle: Arc<Mutex<Vec<(Instant, PostgresConnection)>>>,
-    places: Arc<Semaphore>,
+    pool: Arc<Pool>,
 }
 
-/// Each statement has a connection for itself. A server allows some hundred of them.
-const MOST_CONNECTIONS: usize = 64;
-/// A connection that was used within this time is not asked whether it still works.
-const TRUSTED: Duration = Duration::from_millis(500);
-/// The most rows that may be announced and not read yet. Whoever falls further behind has lost
-/// the log.
-const WAITING_ROWS: usize = 4096;
+/// The most announced rows that are read by one statement.
+const ROWS_AT_ONCE: usize = 256;
 /// Both are in the statement that writes.
 const CHANNEL: &str = "fencepost_log";
 const WRITE: &str = include_str!("write.sql");
@@ -90,10 +90,19 @@ impl PostgresClient {
             shown: without_password(url),
             fence,
             announces,
+            style: WriteStyle::default(),
+            begun: Arc::default(),
             timeout,
-            idle: Arc::default(),
-            places: Arc::new(Semaphore::new(MOST_CONNECTIONS)),
+            pool: Arc::default(),
         })
+    }
+
+    pub fn with_style(self, style: WriteStyle) -> PostgresClient {
+        PostgresClient { style, ..self }
+    }
+
+    fn is_fenced(&self) -> bool {
+        self.fence == Fence::On
     }
 
     pub async fn prepare(&self) -> Result<(), ClientError> {
@@ -115,7 +124,20 @@ impl PostgresClient {
         }
     }
 
-    pub async fn put(&self, write: &WriteRequest) -> Result<WriteAnswer, ClientError> {
+    async fn write(&self, write: &WriteRequest, fenced: bool) -> Result<WriteAnswer, ClientError> {
+        let name = format!("the write to {}", write.key);
+        let mut borrowed = self.borrow(&name).await?;
+        let answer = self.write_on(write, fenced, &mut borrowed.session).await;
+        self.give_back(borrowed, &answer);
+        answer
+    }
+
+    async fn write_on(
+        &self,
+        write: &WriteRequest,
+        fenced: bool,
+        on: &mut Session,
+    ) -> Result<WriteAnswer, ClientError> {
         let name = format!("the write to {}", write.key);
         let problem = key_problem(&write.key).or_else(|| self.write_problem(write));
         if let Some(message) = problem {
@@ -124,8 +146,9 @@ impl PostgresClient {
         let number = |number: u64| i64::try_from(number).ok();
         let token = write.token.and_then(|token| number(token.0));
         let (seq, based_on) = (number(write.token_seq), write.based_on.and_then(number));
-        let (body, fenced) = (write.body.as_ref(), self.fence == Fence::On);
-        let parameters: [(&(dyn ToSql + Sync), Type); 8] = [
+        let body = write.body.as_ref();
+        let recognises = self.style != WriteStyle::RetryBlindly;
+        let parameters: [(&(dyn ToSql + Sync), Type); 9] = [
             (&write.key, Type::TEXT),
             (&body, Type::BYTEA),
             (&token, Type::INT8),
@@ -134,16 +157,36 @@ impl PostgresClient {
             (&based_on, Type::INT8),
             (&fenced, Type::BOOL),
             (&self.announces, Type::BOOL),
+            (&recognises, Type::BOOL),
         ];
-        let statement =
-            async |on: &PostgresConnection| on.query_typed_one(WRITE, &parameters).await;
-        let row = self.on_a_connection(&name, statement).await?;
+        let row = self.in_time(&name, on.write(&parameters)).await?;
         answer_of(&row, write).map_err(|error| no_answer(&name, error.to_string()))
+    }
+
+    /// Writes in a transaction that has read the row before others may write.
+    pub async fn put_slowly(
+        &self,
+        write: &WriteRequest,
+        begun: oneshot::Sender<()>,
+        go: oneshot::Receiver<()>,
+    ) -> Result<WriteAnswer, ClientError> {
+        let name = format!("the slow write to {}", write.key);
+        let mut session = Session::new(self.connect(&name, |_| {}).await?);
+        self.in_time(&name, session.batch_execute("BEGIN")).await?;
+        let key: [(&(dyn ToSql + Sync), Type); 1] = [(&write.key, Type::TEXT)];
+        self.in_time(&name, session.query_typed_opt(READ, &key))
+            .await?;
+        let _ = begun.send(());
+        // If nobody says so any more, its sender is gone too.
+        let _ = go.await;
+        let answer = self.write_on(write, self.is_fenced(), &mut session).await?;
+        self.in_time(&name, session.batch_execute("COMMIT")).await?;
+        Ok(answer)
     }
 
     /// Returns what a writer is told before anything is sent.
     fn write_problem(&self, write: &WriteRequest) -> Option<String> {
-        if self.fence == Fence::On && write.token.is_none() {
+        if self.is_fenced() && write.token.is_none() {
             return Some("a write needs a token: the fence is on".to_owned());
         }
         if write.body.len() > MAX_BODY_BYTES {
@@ -165,16 +208,8 @@ impl PostgresClient {
         let read =
             async |on: &PostgresConnection| on.query_typed_opt(READ, &[(&key, Type::TEXT)]).await;
         let row = self.on_a_connection(&name, read).await?;
-        let stored = row.map(|row| {
-            let value: &[u8] = row.try_get(0)?;
-            Ok(Stored {
-                value: RowValue::from_bytes(value),
-                max_fence: row.try_get::<_, Option<i64>>(1)?.map(token_of),
-                position: unsigned(row.try_get(2)?),
-            })
-        });
-        let stored = stored.transpose();
-        stored.map_err(|error: Error| no_answer(&name, error.to_string()))
+        let stored = row.map(|row| stored_of(&row)).transpose();
+        stored.map_err(|error| no_answer(&name, error.to_string()))
     }
 
     pub async fn log(&self) -> Result<Vec<LogRow>, ClientError> {
@@ -210,14 +245,13 @@ impl PostgresClient {
         &self,
     ) -> Result<impl Stream<Item = RowResult> + Send + use<>, ClientError> {
         let name = "its log, followed";
-        let (send, announced) = mpsc::channel(WAITING_ROWS);
-        let mut send = Some(send);
+        // No row may be missing, however far behind its reader is: a position takes less memory
+        // than the server needs for its row.
+        let (send, announced) = mpsc::unbounded_channel();
         let hears = move |word: Notification| {
-            let position: Option<i64> = word.payload().parse().ok();
-            let took = |send: &mpsc::Sender<i64>| {
-                position.is_none_or(|position| send.try_send(position).is_ok())
-            };
-            send = send.take().filter(took);
+            let position = word.payload().parse::<i64>();
+            // Nobody may read them any more.
+            let _ = position.map(|position| send.send(position));
         };
         let connection = self.connect(name, hears).await?;
         let listen = format!("LISTEN {CHANNEL}");
@@ -230,58 +264,33 @@ impl PostgresClient {
         let state = (client, connection, clock, announced);
         let later = stream::try_unfold(state, move |mut state| async move {
             let (client, connection, clock, announced) = &mut state;
-            let Some(position) = announced.recv().await else {
+            let mut positions: Vec<i64> = Vec::new();
+            if announced.recv_many(&mut positions, ROWS_AT_ONCE).await == 0 {
                 return Ok(None);
-            };
-            let one = format!("{ROWS} WHERE position = $1");
-            let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&position, Type::INT8)];
-            let row = connection.query_typed_one(&one, &parameters);
-            let row = client.in_time(name, row).await?;
-            let row = row_of(&row, clock).map_err(|error| no_answer(name, error))?;
-            Ok(Some((row, state)))
+            }
+            let next =
+                format!("{ROWS} WHERE position = ANY($1) ORDER BY array_position($1, position)");
+            let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&positions, Type::INT8_ARRAY)];
+            let rows = connection.query_typed(&next, &parameters);
+            let rows = client.in_time(name, rows).await?;
+            let row = |row| row_of(row, clock).map_err(|error| no_answer(name, error));
+            let rows: Vec<RowResult> = rows.iter().map(row).collect();
+            Ok::<_, ClientError>(Some((stream::iter(rows), state)))
         });
+        let later = TryStreamExt::try_flatten(later);
         Ok(futures_util::StreamExt::chain(so_far, later))
     }
 
-    /// Carries out one request on a connection of its own. The connection is used again only if it
-    /// was answered: a statement that was given up may still be under way on it.
+    /// Carries out one request on a connection of its own.
     async fn on_a_connection<T>(
         &self,
         name: &str,
         ask: impl AsyncFnOnce(&PostgresConnection) -> Result<T, Error>,
     ) -> Result<T, ClientError> {
-        let place = timeout(self.timeout, self.places.acquire()).await;
-        let _place = place.map_err(|_| no_answer(name, "no connection was free in time"))?;
-        let connection = match self.idle_connection().await {
-            Some(idle) => idle,
-            None => self.connect(name, |_| {}).await?,
-        };
-        let answer = self.in_time(name, ask(&connection)).await;
-        if answer
-            .as_ref()
-            .err()
-            .is_none_or(|error| !error.outcome_unknown())
-        {
-            self.idle.lock().push((Instant::now(), connection));
-        }
+        let borrowed = self.borrow(name).await?;
+        let answer = self.in_time(name, ask(&borrowed.session)).await;
+        self.give_back(borrowed, &answer);
         answer
-    }
-
-    /// Returns a connection that is there already. The end of one that nobody has used for a while
-    /// may not have been noticed yet, above all by a process that was stopped.
-    async fn idle_connection(&self) -> Option<PostgresConnection> {
-        let (since, connection) = self.idle.lock().pop()?;
-        let is_trusted = since.elapsed() < TRUSTED && !connection.is_closed();
-        let works = is_trusted || {
-            let checked = timeout(LONGEST_CONNECT, connection.check_connection()).await;
-            matches!(checked, Ok(Ok(())))
-        };
-        if works {
-            return Some(connection);
-        }
-        // The others are at least as old.
-        self.idle.lock().clear();
-        None
     }
 
     async fn connect(
@@ -317,27 +326,4 @@ impl PostgresClient {
             problem => no_answer(name, problem.to_string()),
         }
     }
-}
-
-fn answer_of(row: &Row, write: &WriteRequest) -> Result<WriteAnswer, Error> {
-    let (outcome, position, seen): (&str, i64, Option<i64>) =
-        (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
-    Ok(match outcome {
-        "rejected" => WriteAnswer::Rejected {
-            seen: token_of(seen.unwrap_or_default()),
-            got: write.token.unwrap_or(FencingToken(0)),
-        },
-        _ => WriteAnswer::Accepted {
-            position: unsigned(position),
-        },
-    })
-}
-
-fn token_of(number: i64) -> FencingToken {
-    FencingToken(unsigned(number))
-}
-
-/// No column here ever holds a number below 0.
-fn unsigned(number: i64) -> u64 {
-    number.unsigned_abs()
 }

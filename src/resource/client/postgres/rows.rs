@@ -1,8 +1,9 @@
-//! The rows of the log in a Postgres, and its clock beside ours.
+//! The rows of tables in a Postgres: answers, values, the log, and its clock beside ours.
 
-use super::{token_of, unsigned};
 use crate::clock::raw_monotonic_ns;
-use crate::model::{BodyHash, LogRow, RowOutcome, RowValue};
+use crate::model::{BodyHash, FencingToken, LogRow, RowOutcome, RowValue};
+use crate::resource::client::{Stored, WriteAnswer};
+use crate::resource::state::WriteRequest;
 use fencing_lock::servers::PostgresConnection;
 use tokio_postgres::{Error, Row};
 
@@ -105,4 +106,36 @@ pub fn strange_column(there: &[String]) -> Option<String> {
     let missing = missing.map(|own| format!("there is no column {own}"));
     let strange = || there.iter().find(|it| !COLUMNS.contains(&it.as_str()));
     missing.or_else(|| strange().map(|it| format!("the column {it} is not ours")))
+}
+
+pub fn answer_of(row: &Row, write: &WriteRequest) -> Result<WriteAnswer, Error> {
+    let (outcome, position, seen): (&str, i64, Option<i64>) =
+        (row.try_get(0)?, row.try_get(1)?, row.try_get(2)?);
+    Ok(match outcome {
+        "rejected" => WriteAnswer::Rejected {
+            seen: token_of(seen.unwrap_or_default()),
+            got: write.token.unwrap_or(FencingToken(0)),
+        },
+        _ => WriteAnswer::Accepted {
+            position: unsigned(position),
+        },
+    })
+}
+
+pub fn stored_of(row: &Row) -> Result<Stored, Error> {
+    let value: &[u8] = row.try_get(0)?;
+    Ok(Stored {
+        value: RowValue::from_bytes(value),
+        max_fence: row.try_get::<_, Option<i64>>(1)?.map(token_of),
+        position: unsigned(row.try_get(2)?),
+    })
+}
+
+fn token_of(number: i64) -> FencingToken {
+    FencingToken(unsigned(number))
+}
+
+/// No column here ever holds a number below 0.
+fn unsigned(number: i64) -> u64 {
+    number.unsigned_abs()
 }

@@ -1,7 +1,8 @@
 -- One write: the check of the token, the new value and the row of the log are one statement.
 --
 -- $1 key, $2 value, $3 token, $4 its seq, $5 owner, $6 the position that was read,
--- $7 whether the fence is on, $8 whether to announce the row.
+-- $7 whether the fence is on, $8 whether to announce the row, $9 whether a write that is sent
+-- again is told from one with an old token.
 --
 -- The lock on the row puts the writers of a key in an order. All that depends on the row before this
 -- write stands in the SET, which sees the row as it is under that lock, and not as it was when
@@ -48,7 +49,7 @@ WITH decided AS (
         seen,
         CASE
             WHEN position = decision THEN 'accepted'
-            WHEN token = $3 AND token_seq = $4 AND owner IS NOT DISTINCT FROM $5 AND value = $2
+            WHEN $9 AND token = $3 AND token_seq = $4 AND owner IS NOT DISTINCT FROM $5 AND value = $2
                 THEN 'duplicate'
             ELSE 'rejected'
         END AS outcome

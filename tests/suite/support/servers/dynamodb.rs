@@ -21,6 +21,21 @@ pub fn own_dynamodb() -> Server {
     servers.remove(0)
 }
 
+/// Starts moto as its own users start it, with all of its services. A stop loses its data. Take a
+/// turn on Docker first.
+pub fn own_moto() -> Server {
+    let port = free_port().to_string();
+    let command = ["/moto/bin/moto_server", "-H", "127.0.0.1", "-p", &port];
+    let mut servers = launch([Plan {
+        container: format!("test-own-moto-{port}-{}", std::process::id()),
+        image: "fencepost/moto:5.2",
+        command: command.map(str::to_owned).to_vec(),
+        address: format!("127.0.0.1:{port}"),
+        ready: "Running on",
+    }]);
+    servers.remove(0)
+}
+
 fn plan(name: &str) -> Plan {
     let address = format!("127.0.0.1:{}", free_port());
     let command = ["/moto/bin/python", "/serve.py", &address];

@@ -245,7 +245,7 @@ pub(super) fn decision(case: &Case, row: &Row) -> Scene {
         row.token,
     ) {
         (Some(seen), Some(got)) => {
-            let answer = format!(": 409 stale fencing token: seen {seen}, got {got}");
+            let answer = format!(": stale fencing token: seen {seen}, got {got}");
             scene.each(": it has seen ", answer).token_as(seen, "")
         }
         (Some(seen), None) => scene.say(": it has seen ").token(Some(seen)),

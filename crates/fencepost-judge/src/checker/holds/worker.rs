@@ -337,6 +337,9 @@ fn round(kind: &EventKind) -> Option<u32> {
         | EventKind::Releasing { round, .. }
         | EventKind::Released { round, .. }
         | EventKind::Failed { round, .. } => Some(*round),
-        EventKind::Ready { .. } | EventKind::Done { .. } | EventKind::Clock { .. } => None,
+        EventKind::Ready { .. }
+        | EventKind::Done { .. }
+        | EventKind::Refused { .. }
+        | EventKind::Clock { .. } => None,
     }
 }

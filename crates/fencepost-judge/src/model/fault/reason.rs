@@ -42,8 +42,8 @@ pub enum UnprovenReason {
     LostItsData,
     #[error("it still has its data")]
     KeptItsData,
-    #[error("it is not a Redis")]
-    NotRedis,
+    #[error("it is no Redis and no Postgres")]
+    NotPromotable,
     #[error("it is not a replica of any node here")]
     NotAReplica,
     #[error("it is a primary already")]

@@ -2,6 +2,9 @@ use super::*;
 
 /// Larger chunks are sent in slices of this duration, so that a slow line is steady.
 const SLICE_MS: u64 = 100;
+/// A fast line has this much waiting, so that it has work while nobody looks after it.
+const AHEAD_MS: u64 = 8;
+const MOST_AHEAD: u64 = 8 << 20;
 
 /// A toxic that passes data at a rate. A rate of 0 passes nothing until it is changed.
 pub struct Bandwidth {
@@ -31,6 +34,11 @@ impl Machine for Bandwidth {
             input.pass(slice as usize, due, output);
         }
         Step::Wait
+    }
+
+    fn capacity(&self) -> usize {
+        let ahead = self.bytes_per_ms.saturating_mul(AHEAD_MS).min(MOST_AHEAD);
+        SMALL.max(ahead as usize)
     }
 
     fn change(&mut self, kind: ToxicKind, now: Instant) {

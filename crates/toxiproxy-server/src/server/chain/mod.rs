@@ -144,8 +144,10 @@ impl Chain {
         match place {
             Ok(at) if self.stages[at].kind == dose.kind => {}
             Ok(at) => {
-                self.stages[at].machine.change(dose.kind, now);
-                self.stages[at].kind = dose.kind;
+                let stage = &mut self.stages[at];
+                stage.machine.change(dose.kind, now);
+                stage.kind = dose.kind;
+                stage.inbox.resize(stage.machine.capacity());
             }
             Err(at) => {
                 if let Some(machine) = machine(dose.kind, dose.rng, now) {

@@ -37,6 +37,11 @@ impl Queue {
         }
     }
 
+    /// Changes the bound; what is held already stays.
+    pub fn resize(&mut self, capacity: usize) {
+        self.capacity = capacity;
+    }
+
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

@@ -157,6 +157,32 @@ fn bandwidth_lets_so_many_bytes_go_in_so_much_time() {
 }
 
 #[test]
+fn a_fast_line_has_enough_waiting_and_a_slow_one_pushes_back() {
+    let takes = |kind| {
+        let mut kit = Kit::new(&[kind]);
+        let mut bytes = 0;
+        while kit.chain.takes_input() {
+            kit.say(&"x".repeat(10_000));
+            bytes += 10_000;
+            kit.turn();
+        }
+        bytes
+    };
+    assert!(takes(bandwidth(1_000)) < 100_000);
+    // 8 ms of a gigabyte per second.
+    assert!((7_500_000..8_500_000).contains(&takes(bandwidth(1_000_000))));
+    let mut kit = Kit::new(&[bandwidth(1_000)]);
+    kit.follow(&[(1, bandwidth(100_000))]);
+    for _ in 0..70 {
+        assert!(kit.chain.takes_input(), "the bound grows with the rate");
+        kit.say(&"x".repeat(10_000));
+    }
+    // Called late, it has not lost the time.
+    kit.at(7).turn();
+    assert_eq!(kit.arrived.len(), 700_000);
+}
+
+#[test]
 fn a_rate_of_zero_holds_back_and_loses_nothing() {
     let mut kit = Kit::new(&[STALL]);
     let mut said = String::new();

@@ -67,9 +67,9 @@ pub async fn post(kit: &Kit, path: &str, body: &str) -> Answer {
 async fn the_version_is_the_one_it_stands_in_for() {
     let kit = Kit::new().await;
     let answer = get(&kit, "/version").await;
-    assert_eq!(answer.body, "{\"version\": \"2.12.0\"}\n");
+    assert_eq!(answer.body, "{\"version\": \"2.13.0\"}\n");
     assert_eq!(answer.kind, "application/json;charset=utf-8");
-    assert_eq!(kit.client.version().await.unwrap(), "2.12.0");
+    assert_eq!(kit.client.version().await.unwrap(), "2.13.0");
 }
 
 #[tokio::test]
@@ -102,6 +102,91 @@ async fn without_a_listen_address_it_is_any_port_everywhere() {
     let port = listen.strip_prefix("[::]:").expect("every address");
     let connected = TcpStream::connect(format!("127.0.0.1:{port}")).await;
     connected.expect("IPv4 too");
+}
+
+#[tokio::test]
+async fn every_ipv4_address_is_every_address_as_in_go() {
+    let kit = Kit::new().await;
+    let new = r#"{"name":"p","listen":"0.0.0.0:0","upstream":"127.0.0.1:9"}"#;
+    let listen = post(&kit, "/proxies", new).await.text("listen");
+    let port = listen.strip_prefix("[::]:").expect("every address");
+    for host in ["127.0.0.1", "[::1]"] {
+        let connected = TcpStream::connect(format!("{host}:{port}")).await;
+        connected.unwrap_or_else(|error| panic!("{host}: {error}"));
+    }
+}
+
+#[tokio::test]
+async fn a_client_in_pascal_case_is_understood() {
+    let kit = Kit::new().await;
+    let (_echo, proxy, _client) = through_p(&kit).await;
+    let new = r#"{"Name":"q","Listen":"127.0.0.1:0","Upstream":"127.0.0.1:9","Enabled":true}"#;
+    assert_eq!(post(&kit, "/proxies", new).await.status, 201);
+    let populated = format!("[{}]", new.replace("\"q\"", "\"r\""));
+    assert_eq!(post(&kit, "/populate", &populated).await.status, 201);
+    let disabled = post(&kit, "/proxies/p", r#"{"Enabled":false}"#).await;
+    assert_eq!(disabled.json()["enabled"], false);
+    TcpStream::connect(&proxy.listen)
+        .await
+        .expect_err("it is closed");
+
+    let toxic = r#"{"Name":null,"Type":"latency","Stream":"UpStream","Attributes":{"Latency":7}}"#;
+    let added = post(&kit, "/proxies/p/toxics", toxic).await;
+    let shown = added.json();
+    assert_eq!(
+        (&shown["name"], &shown["stream"]),
+        (&json!("latency_UpStream"), &json!("upstream"))
+    );
+    assert_eq!(shown["attributes"]["latency"], 7);
+    let change = r#"{"Attributes":{"Latency":900,"Jitter":null},"Toxicity":0.5}"#;
+    let changed = post(&kit, "/proxies/p/toxics/latency_UpStream", change)
+        .await
+        .json();
+    assert_eq!(changed["attributes"], json!({"latency": 900, "jitter": 0}));
+    assert_eq!(changed["toxicity"], 0.5);
+}
+
+#[tokio::test]
+async fn each_answer_has_another_request_id() {
+    let kit = Kit::new().await;
+    let mut ids = Vec::new();
+    for path in ["version", "proxies", "proxies/none"] {
+        let response = reqwest::get(format!("{}/{path}", kit.base)).await.unwrap();
+        let id = response.headers()["x-toxiproxy-request-id"].clone();
+        assert_eq!(id.len(), 20, "{id:?}");
+        ids.push(id);
+    }
+    assert!(ids[0] != ids[1] && ids[1] != ids[2], "{ids:?}");
+}
+
+#[tokio::test]
+async fn with_a_token_set_every_request_has_to_bring_it() {
+    let kit = Kit::with(Settings {
+        auth_token: Some("secret".into()),
+        proxy_metrics: true,
+        ..Settings::default()
+    });
+    let kit = kit.await;
+    for path in ["/version", "/proxies", "/metrics"] {
+        let refused = get(&kit, path).await;
+        refused.is(401, "text/plain; charset=utf-8");
+        let said = "{\"error\":\"missing or invalid auth token\",\"status\":401}\n";
+        assert_eq!(refused.body, said);
+    }
+    let client = |token| kit.client.clone().with_auth_token(token).expect("a header");
+    for wrong in ["", "secre", "secret2", "Secret"] {
+        let refused = client(wrong).version().await.unwrap_err();
+        assert_eq!(refused.status(), Some(401), "{wrong:?}");
+    }
+    assert_eq!(client("secret").version().await.unwrap(), "2.13.0");
+    let asked = reqwest::get(format!("{}/version", kit.base)).await.unwrap();
+    assert_eq!(asked.headers()["www-authenticate"], "Bearer");
+    let shown = format!("{:?}", client("secret"));
+    assert!(!shown.contains("secret"), "{shown}");
+    kit.client
+        .clone()
+        .with_auth_token("a\nb")
+        .expect_err("no header");
 }
 
 #[tokio::test]

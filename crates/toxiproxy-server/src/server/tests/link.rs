@@ -7,6 +7,7 @@ use super::super::toxics::Toxics;
 use super::{bandwidth, latency};
 use crate::{Stream, Toxic, ToxicKind};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::JoinHandle;
@@ -26,8 +27,9 @@ fn link(connection: u64) -> Kit {
     let subscribed = toxics.subscribe(Stream::Upstream);
     let link = tokio::spawn(async move {
         let luck = Luck::new(7, "p", connection, Stream::Upstream);
-        let link = Link::new(&mut from, &mut to, subscribed, luck, Counted::default());
-        link.run().await.map(drop)
+        let (counted, heard) = (Counted::default(), AtomicBool::new(false));
+        let link = Link::new(&mut from, &mut to, subscribed, luck, counted, &heard);
+        link.with_coarse_alarm().run().await.map(drop)
     });
     Kit {
         toxics,

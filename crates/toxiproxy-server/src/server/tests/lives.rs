@@ -68,6 +68,32 @@ async fn a_new_listen_address_is_bound_and_a_bad_one_disables() {
 }
 
 #[tokio::test]
+async fn an_address_that_cannot_be_resolved_changes_nothing() {
+    let kit = Kit::new().await;
+    let (echo, proxy, mut client) = through_p(&kit).await;
+    kit.add(Stream::Upstream, ToxicKind::Noop).await;
+    let shown = kit.client.proxy("p").await.unwrap();
+    for listen in ["no.such.host.invalid:1", "x"] {
+        let change = ProxyChange {
+            listen: Some(listen.into()),
+            upstream: Some("127.0.0.1:9".into()),
+            enabled: Some(false),
+        };
+        let refused = kit.client.update("p", &change).await.unwrap_err();
+        assert_eq!(refused.status(), Some(500), "{refused}");
+        let wanted = NewProxy {
+            listen: listen.into(),
+            ..new_proxy("p", &echo.address)
+        };
+        let refused = kit.client.populate(&[wanted]).await.unwrap_err();
+        assert_eq!(refused.status(), Some(500), "{refused}");
+        assert_eq!(kit.client.proxy("p").await.unwrap(), shown);
+        ping(&mut client).await;
+        ping(&mut connect(&proxy).await).await;
+    }
+}
+
+#[tokio::test]
 async fn an_upstream_that_refuses_closes_the_client() {
     let kit = Kit::new().await;
     let (nobody, address) = listener().await;

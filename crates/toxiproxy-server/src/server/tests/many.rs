@@ -66,8 +66,14 @@ async fn populate_tells_what_it_made_before_one_failed_and_ignores_toxics() {
     assert_eq!(answer.json()["proxies"][0]["name"], "a");
     assert_eq!(answer.json()["proxies"][0]["toxics"], json!([]));
     assert_eq!(kit.client.proxies().await.unwrap().len(), 1);
-    let nothing = post(&kit, "/populate", "[]").await;
-    assert_eq!(nothing.body, r#"{"proxies":[]}"#);
+    for none in ["[]", "null"] {
+        let nothing = post(&kit, "/populate", none).await;
+        assert_eq!(
+            (nothing.status, nothing.body.as_str()),
+            (201, r#"{"proxies":null}"#)
+        );
+    }
+    assert_eq!(kit.client.populate(&[]).await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -119,6 +125,7 @@ async fn a_config_that_is_wrong_says_what_and_where() {
     let told = read_config(&file).unwrap_err().to_string();
     assert!(told.contains("config.json"), "{told}");
     assert!(told.contains("invalid toxic type"), "{told}");
+    assert!(told.contains("proxy 1"), "{told}");
     std::fs::write(&file, "[{\"name\":\"p\"}]").unwrap();
     let opened = open(Settings {
         proxies: read_config(&file).unwrap(),
@@ -141,7 +148,7 @@ async fn metrics_count_bytes_where_they_are_asked_for() {
     for what in ["received", "sent"] {
         for stream in Stream::ALL {
             let line = format!(
-                "toxiproxy_proxy_{what}_bytes_total{{direction=\"{stream}\",proxy=\"p\",listener=\"{}\",upstream=\"{}\"}} 4\n",
+                "toxiproxy_proxy_{what}_bytes_total{{direction=\"{stream}\",listener=\"{}\",proxy=\"p\",upstream=\"{}\"}} 4\n",
                 proxy.listen, echo.address
             );
             assert!(text.contains(&line), "{line} is not in {text}");

@@ -122,6 +122,30 @@ async fn reset_peer_resets_old_and_new_connections_on_both_sides() {
 }
 
 #[tokio::test]
+async fn reset_peer_spares_a_client_that_is_still_connecting() {
+    for stream in Stream::ALL {
+        let (kit, _echo, proxy, _client) = anew().await;
+        kit.add(stream, ToxicKind::ResetPeer { timeout_ms: 0 })
+            .await;
+        for _ in 0..200 {
+            // A connection that is reset before anybody asks for it.
+            let mut client = connect(&proxy).await;
+            tokio::task::yield_now().await;
+            client.write_all(b"a").await.expect("it was connected");
+            let reset = Some(ErrorKind::ConnectionReset);
+            assert_eq!(end_of(&mut client).await.1, reset, "{stream}");
+        }
+        let mut silent = connect(&proxy).await;
+        let reset = Some(ErrorKind::ConnectionReset);
+        assert_eq!(
+            end_of(&mut silent).await.1,
+            reset,
+            "{stream}: without a word"
+        );
+    }
+}
+
+#[tokio::test]
 async fn slicer_changes_nothing_but_the_pieces() {
     for stream in Stream::ALL {
         let (kit, _echo, _proxy, mut client) = anew().await;

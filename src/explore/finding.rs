@@ -1,0 +1,186 @@
+//! A break that was found: confirmed, made small, and written as a scenario.
+
+use super::shrink::shrink;
+use super::subject::{entries_of, file_of};
+use super::*;
+use crate::model::{Party, Story};
+use crate::run::write_whole;
+use crate::yaml::write;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// So many simpler cases are tried.
+const MOST_CANDIDATES: usize = 400;
+/// In real time.
+const MOST_REAL_CANDIDATES: usize = 40;
+/// Plays with the same seed that tell how often it comes. In a simulation all of them are the same.
+const PLAYS: u32 = 3;
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Finding {
+    pub kind: ViolationKind,
+    /// What the smallest case breaks besides.
+    pub also: Vec<ViolationKind>,
+    /// The try that found it first, and how many have.
+    pub first_try: u64,
+    pub tries: u64,
+    /// The seed with which the smallest case shows it.
+    pub seed: u64,
+    pub entries: usize,
+    /// The smallest case showed it in so many of so many plays.
+    pub came: u32,
+    pub plays: u32,
+    pub about: String,
+    /// The scenario's file; none if it could not be written.
+    pub file: Option<PathBuf>,
+    pub scenario: String,
+}
+
+impl Search<'_> {
+    /// Counts a break that is known, or confirms and keeps one that is not.
+    pub(super) fn found(
+        &self,
+        state: &mut State,
+        number: u64,
+        case: &Node,
+        kinds: &[ViolationKind],
+    ) {
+        let findings = &mut state.explored.findings;
+        for finding in findings.iter_mut() {
+            finding.tries += u64::from(kinds.contains(&finding.kind));
+        }
+        let is_known = |kind: &ViolationKind| {
+            let mut all = findings.iter();
+            all.any(|it| it.kind == *kind || it.also.contains(kind))
+        };
+        let new = kinds.iter().filter(|kind| !is_known(kind));
+        // Whoever breaks the lock's word says more than what becomes of the writes.
+        let Some(kind) = new.min_by_key(|kind| (kind.party() != Party::Lock, **kind)) else {
+            return;
+        };
+        let Some(mut finding) = self.confirm(number, case, *kind) else {
+            return;
+        };
+        let path = state.folder.join(format!("{}.yml", name_of(*kind, number)));
+        match write_whole(&path, finding.scenario.as_bytes()) {
+            Ok(()) => finding.file = Some(path),
+            Err(error) => self.lab.progress.say(&error.to_string()),
+        }
+        self.lab.progress.say(&finding.line());
+        state.explored.findings.push(finding);
+    }
+
+    /// Makes the case of a try small. Returns None at an interrupt.
+    fn confirm(&self, number: u64, case: &Node, kind: ViolationKind) -> Option<Finding> {
+        let own = 1 + number % 8;
+        let is_simulated = self.lab.runtime.simulates();
+        let had_doubts = self.shown(case, own)?.doubt.is_some();
+        let shows = |case: &Node| {
+            let shown = self.shown(case, own);
+            shown.is_some_and(|it| it.kinds.contains(&kind) && (had_doubts || it.doubt.is_none()))
+        };
+        let came = |case: &Node| (0..PLAYS).filter(|_| shows(case)).count() as u32;
+        let mostly = |case: &Node| 2 * came(case) > PLAYS;
+        let is_wanted = || !self.lab.interrupt.is_cancelled();
+        let small = match is_simulated {
+            true => shrink(case, MOST_CANDIDATES, |it| is_wanted() && shows(it)),
+            // What does not come again is kept as it is.
+            false if !mostly(case) => case.clone(),
+            false => shrink(case, MOST_REAL_CANDIDATES, mostly),
+        };
+        let came = came(&small);
+        if self.lab.interrupt.is_cancelled() && !is_simulated {
+            return None;
+        }
+        let mut finding = Finding {
+            kind,
+            also: Vec::new(),
+            first_try: number,
+            tries: 1,
+            seed: own,
+            entries: entries_of(&small),
+            came,
+            plays: PLAYS,
+            about: kind.means().to_owned(),
+            file: None,
+            scenario: String::new(),
+        };
+        let (shown, stories) = self.told(&small, own);
+        finding.also = shown.into_iter().filter(|other| *other != kind).collect();
+        if let Some(story) = stories.iter().find(|story| story.kinds.contains(&kind)) {
+            finding.about = hypothesis(kind, story);
+        }
+        finding.scenario = self.text(&finding, &small);
+        Some(finding)
+    }
+
+    fn shown(&self, case: &Node, seed: u64) -> Option<Shown> {
+        let scenario = self.valid(case).ok()?;
+        let once = self.play(&scenario, seed).ok()?;
+        Some(Shown::of(&once))
+    }
+
+    fn told(&self, case: &Node, seed: u64) -> (Vec<ViolationKind>, Vec<Story>) {
+        let scenario = self.valid(case).ok();
+        let once = scenario.and_then(|scenario| self.play(&scenario, seed).ok());
+        once.map_or_else(Default::default, |once| {
+            (Shown::of(&once).kinds, once.judgement.stories)
+        })
+    }
+
+    fn text(&self, finding: &Finding, case: &Node) -> String {
+        let options = self.lab.options;
+        let (seed, number) = (options.seed, finding.first_try);
+        let about = self.lab.runtime.about();
+        let runtime = about.get("runtime").map_or("sim", String::as_str);
+        let mutant = options.mutant.as_ref();
+        let mutant = mutant.map_or(String::new(), |name| format!(" --mutant {name}"));
+        let own_seed = match finding.seed {
+            1 => String::new(),
+            seed => format!(" --seed {seed}"),
+        };
+        let kinds = finding.also.iter().chain([&finding.kind]);
+        let mut kinds: Vec<ViolationKind> = kinds.copied().collect();
+        kinds.sort();
+        let name = name_of(finding.kind, number);
+        let file = file_of(&name, &finding.about, case, &kinds);
+        format!(
+            "# Found by fencepost explore --seed {seed}, try {number}; it came in {}.\n# fencepost run {name}.yml --runtime {runtime}{own_seed}{mutant}\n{}",
+            finding.rate(),
+            write(&file)
+        )
+    }
+}
+
+impl Finding {
+    pub fn rate(&self) -> String {
+        let rate = format!("{} of {} plays", self.came, self.plays);
+        match self.came {
+            0 => format!("{rate}: it did not come again"),
+            _ => rate,
+        }
+    }
+
+    pub fn line(&self) -> String {
+        let (kind, number, entries) = (self.kind, self.first_try, self.entries);
+        format!(
+            "{kind} in try {number}: {entries} timeline entries, came in {}",
+            self.rate()
+        )
+    }
+}
+
+fn name_of(kind: ViolationKind, number: u64) -> String {
+    format!("{}-{number}", kind.name().replace('_', "-"))
+}
+
+/// Says what happens, in the order of the story.
+fn hypothesis(kind: ViolationKind, story: &Story) -> String {
+    let steps = story.steps.iter().map(|step| step.symbolic.as_str());
+    let steps: Vec<&str> = steps.collect();
+    format!(
+        "{} It happens like this: {}.",
+        kind.means(),
+        steps.join("; ")
+    )
+}

@@ -1,0 +1,310 @@
+//! A search in place of a script: draws variations of a case, plays them, and judges each by the
+//! promises alone. What breaks one is made small and written as a scenario.
+//!
+//! Tries are drawn in batches. A try depends on the seed, on its number and on what earlier
+//! batches have shown, and never on who plays it or how fast.
+
+mod draw;
+mod finding;
+mod ground;
+mod shrink;
+mod state;
+mod subject;
+
+pub use finding::Finding;
+pub use state::{Explored, State};
+pub use subject::Subject;
+
+use crate::model::{
+    FaultKind, FaultRow, FaultStage, Fence, Gate, ViolationKind, format_duration, parse_duration,
+};
+use crate::progress::{Progress, Quiet};
+use crate::run::{Lab, Once, RunError, RunOptions, RunResult, play_once, simulate_once};
+use crate::scenario::{Scenario, Settings, Surroundings};
+use crate::services::Backend;
+use crate::yaml::{Node, Turn, parse};
+use draw::{Draw, Facts};
+use fastrand::Rng;
+use ground::{Ground, bit, orders};
+use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::runtime::Handle;
+
+/// So many tries are drawn from the same ground. The number is a part of what a seed means.
+const BATCH: u64 = 32;
+/// A variation that does not fit together is drawn again, so often.
+const DRAWS: u32 = 40;
+/// A search is saved this often.
+const SAVE_EVERY: Duration = Duration::from_secs(5);
+
+pub struct Search<'a> {
+    pub lab: &'a Lab<'a>,
+    pub around: &'a Surroundings,
+    pub subject: &'a Subject,
+    /// The runtime of this program, for plays on real servers.
+    pub handle: Handle,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum Budget {
+    Tries(u64),
+    For(Duration),
+}
+
+/// What became of a try.
+struct Tried {
+    number: u64,
+    case: Node,
+    played: RunResult<Shown>,
+}
+
+/// What a play has shown.
+struct Shown {
+    kinds: Vec<ViolationKind>,
+    doubt: Option<String>,
+    faults: u64,
+    orders: Vec<u16>,
+}
+
+impl Shown {
+    fn of(once: &Once) -> Shown {
+        let fence = once.record.plan.fence;
+        let kinds = once.judgement.violations.iter().map(|it| it.kind);
+        let mut kinds: Vec<ViolationKind> = kinds.filter(|kind| counts(*kind, fence)).collect();
+        kinds.sort();
+        kinds.dedup();
+        let mut doubt = once.judgement.doubts.first().map(|it| it.text.clone());
+        // A fault that nobody saw may have bitten all the same, and then it is the excuse.
+        let mut rows = once.record.faults.iter();
+        if let Some(row) = rows.find(|row| row.stage == FaultStage::Unproven) {
+            kinds.clear();
+            doubt.get_or_insert_with(|| row.detail.clone());
+        }
+        Shown {
+            kinds,
+            doubt,
+            faults: once.record.faults.iter().filter(|row| bit(row)).count() as u64,
+            orders: orders(&once.record),
+        }
+    }
+}
+
+/// Returns whether a break is worth finding: a fence orders writes, and knows nothing of reads.
+fn counts(kind: ViolationKind, fence: Option<Fence>) -> bool {
+    kind != ViolationKind::LostUpdate || fence == Some(Fence::Off)
+}
+
+impl Search<'_> {
+    /// Returns why nothing can be searched here, if that is so.
+    pub fn impossible(&self) -> Option<String> {
+        let mut cases = self.subject.cases.iter();
+        cases.find_map(|case| {
+            let scenario = match self.valid(case) {
+                Ok(scenario) => scenario,
+                Err(reason) => return Some(reason),
+            };
+            let case = &scenario.cases[0];
+            if case.setup.load.is_some() {
+                return Some(
+                    "a load has no timeline to vary; name a scenario of faults".to_owned(),
+                );
+            }
+            if case.setup.attach.is_some() {
+                let why = "nobody may search on servers that are there already";
+                return Some(format!("{why}; name a topology of your own"));
+            }
+            self.lab.lacking(case)
+        })
+    }
+
+    /// Returns a file for each case of the subject.
+    pub fn scenarios(&self) -> Vec<Scenario> {
+        let cases = self.subject.cases.iter();
+        cases.filter_map(|case| self.valid(case).ok()).collect()
+    }
+
+    /// Searches until the budget is spent, or somebody interrupts; the state has what was found.
+    pub fn run(&self, state: &mut State, budget: Budget) -> RunResult {
+        let ended = self.search(state, budget);
+        state.save(self.lab.progress);
+        ended
+    }
+
+    fn search(&self, state: &mut State, budget: Budget) -> RunResult {
+        let (started, mut saved) = (Instant::now(), Instant::now());
+        let first = state.explored.tries;
+        let task = self
+            .lab
+            .progress
+            .begin(&format!("explore {}", self.subject.name));
+        loop {
+            let from = state.next;
+            let mut to = from - from % BATCH + BATCH;
+            let until = match budget {
+                Budget::Tries(tries) => {
+                    to = to.min(from + tries.saturating_sub(state.explored.tries - first));
+                    None
+                }
+                Budget::For(length) => Some(started + length),
+            };
+            let is_over = until.is_some_and(|until| Instant::now() >= until);
+            if is_over || from >= to || self.lab.interrupt.is_cancelled() {
+                break;
+            }
+            let tried = self.play_batch(from..to, &state.ground, until);
+            self.take(state, tried, to.is_multiple_of(BATCH))?;
+            task.detail(&state.explored.progress(first, started.elapsed()));
+            if saved.elapsed() > SAVE_EVERY {
+                state.save(self.lab.progress);
+                saved = Instant::now();
+            }
+        }
+        task.finish(&state.explored.progress(first, started.elapsed()));
+        Ok(())
+    }
+
+    /// Plays these tries, as many at a time as there are jobs. In real time, those that have not
+    /// begun when the time is over do not begin.
+    fn play_batch(
+        &self,
+        numbers: std::ops::Range<u64>,
+        ground: &Ground,
+        until: Option<Instant>,
+    ) -> Vec<Tried> {
+        let (next, done) = (AtomicU64::new(numbers.start), Mutex::new(Vec::new()));
+        let is_simulated = self.lab.runtime.simulates();
+        let is_over = || {
+            let late = until.is_some_and(|until| Instant::now() >= until);
+            !is_simulated && (late || self.lab.interrupt.is_cancelled())
+        };
+        let work = || {
+            while !is_over() {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                if number >= numbers.end {
+                    return;
+                }
+                let tried = self.try_one(number, ground);
+                done.lock().push(tried);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..self.lab.options.jobs {
+                scope.spawn(work);
+            }
+        });
+        let mut tried = done.into_inner();
+        tried.sort_by_key(|tried| tried.number);
+        tried
+    }
+
+    fn try_one(&self, number: u64, ground: &Ground) -> Tried {
+        let (scenario, case) = self.draw(number, ground);
+        let seed = 1 + number % 8;
+        let played = self.play(&scenario, seed).map(|once| Shown::of(&once));
+        Tried {
+            number,
+            case,
+            played,
+        }
+    }
+
+    /// Draws the case of a try: from a case of the subject, or from one that led to new ground.
+    fn draw(&self, number: u64, ground: &Ground) -> (Scenario, Node) {
+        let seed = self.lab.options.seed;
+        let hash = Sha256::digest(format!("{seed} {number}"));
+        let mut rng = Rng::with_seed(
+            hash.iter()
+                .take(8)
+                .fold(0, |sum, b| sum << 8 | u64::from(*b)),
+        );
+        let cases = &self.subject.cases;
+        let (parent, most) = match ground.cases.is_empty() || rng.bool() {
+            true => (&cases[rng.usize(0..cases.len())], 8),
+            false => (&ground.cases[rng.usize(0..ground.cases.len())], 3),
+        };
+        let facts = Facts::of(parent, self.around, self.lab);
+        for _ in 0..DRAWS {
+            let mut case = parent.clone();
+            for _ in 0..rng.u32(1..=most) {
+                let (facts, rng) = (&facts, &mut rng);
+                Draw { facts, rng }.change(&mut case);
+            }
+            let case = self.subject.settle(&case);
+            if let Ok(scenario) = self.valid(&case)
+                && self.lab.lacking(&scenario.cases[0]).is_none()
+            {
+                return (scenario, case);
+            }
+        }
+        // It was valid before.
+        let scenario = self.valid(parent).expect("a case that was played before");
+        (scenario, parent.clone())
+    }
+
+    /// Returns a file of this case, or what is wrong with it.
+    fn valid(&self, case: &Node) -> Result<Scenario, String> {
+        let file = subject::file_of("explored", "a variation", case, &[]);
+        let (path, settings) = (Path::new("explored.yml"), Settings::default());
+        let read = Scenario::of_tree(path, &file, &settings, self.around);
+        read.map_err(|error| error.to_string())
+    }
+
+    fn play(&self, scenario: &Scenario, seed: u64) -> RunResult<Once> {
+        let options = RunOptions {
+            seed,
+            ..self.lab.options.clone()
+        };
+        let lab = Lab {
+            options: &options,
+            progress: &Quiet,
+            ..*self.lab
+        };
+        match lab.runtime.simulates() {
+            true => simulate_once(&lab, &scenario.cases[0]),
+            false => self
+                .handle
+                .block_on(play_once(&lab, scenario, &scenario.cases[0])),
+        }
+    }
+
+    /// Takes over what a batch has shown, in the order of its numbers. A batch that was cut short
+    /// is played again by whoever goes on from the state: nothing is drawn from it.
+    fn take(&self, state: &mut State, batch: Vec<Tried>, is_whole: bool) -> RunResult {
+        let is_simulated = self.lab.runtime.simulates();
+        let count = batch.len();
+        let mut failed = None;
+        for tried in batch {
+            let shown = match tried.played {
+                Err(RunError::Interrupted) => break,
+                Err(error) => {
+                    state.explored.unknown(&error.to_string());
+                    failed = failed
+                        .map(|(times, it)| (times + 1, it))
+                        .or(Some((1, error)));
+                    state.next = tried.number + 1;
+                    continue;
+                }
+                Ok(shown) => shown,
+            };
+            state.next = tried.number + 1;
+            state.explored.add(&shown);
+            if is_simulated && is_whole {
+                state.ground.add(&shown.orders, &tried.case);
+                state.explored.orders = state.ground.orders();
+            }
+            if !shown.kinds.is_empty() {
+                self.found(state, tried.number, &tried.case, &shown.kinds);
+            }
+        }
+        if is_simulated && !is_whole {
+            state.next -= state.next % BATCH;
+        }
+        match failed {
+            Some((times, error)) if times == count && state.explored.is_hopeless() => Err(error),
+            _ => Ok(()),
+        }
+    }
+}
