@@ -213,6 +213,7 @@ class Watchdog:
         self.lock, self.ttl, self.console, self.hold = worker.lock, worker.ttl, worker.console, hold
         self.reason = None
         self.world = threading.Lock()
+        self.belief = threading.Lock()
         self.ended = threading.Event()
         self.stops = worker.stops
         self.thread = threading.Thread(target=self.renew_all, daemon=True) if worker.renews else None
@@ -228,19 +229,24 @@ class Watchdog:
                 except Exception as error:  # Whether it took effect is unknown: try again.
                     print(f"renew: {error!r}", file=sys.stderr, flush=True)
                     continue
-                if is_ours is False:
-                    self.reason = "the renewal was refused"
-                elif not self.ended.is_set():
-                    until_ns = asked_ns + int(self.ttl * 1e9)
-                    self.console.say("renewed", **self.hold, valid_until_ns=until_ns)
+                with self.belief:
+                    if is_ours is False:
+                        self.reason = self.reason or "the renewal was refused"
+                    elif self.reason is None and not self.ended.is_set():
+                        until_ns = asked_ns + int(self.ttl * 1e9)
+                        self.console.say("renewed", **self.hold, valid_until_ns=until_ns)
 
     def is_lost(self):
         if self.reason is None and self.lock.held is not None:
+            reason = None
             try:
                 if not self.lock.held():
-                    self.reason = "the lock is not ours any more"
+                    reason = "the lock is not ours any more"
             except Exception as error:
-                self.reason = f"the lock cannot be looked at: {error!r}"
+                reason = f"the lock cannot be looked at: {error!r}"
+            with self.belief:
+                # No renewal is told once the lock was found lost.
+                self.reason = self.reason or reason
         return self.reason is not None
 
     def work(self, seconds):

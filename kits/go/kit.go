@@ -335,6 +335,12 @@ func (d *watchdog) renew(renewer Renewer) bool {
 		d.mutex.Unlock()
 		return false
 	}
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.reason != "" {
+		// It was found lost in the meantime.
+		return false
+	}
 	d.worker.con.say("renewed", with(d.hold, fields{"valid_until_ns": askedNs + uint64(d.worker.task.TTL)}))
 	return true
 }

@@ -231,6 +231,7 @@ public final class FencepostKit {
     /** Renews at a third of the TTL if the task says so, and knows whether the lock is lost. */
     private final class Watchdog {
         final Object world = new Object();
+        private final Object belief = new Object();
         volatile String reason;
         private final Object[] hold;
         private final Thread thread;
@@ -252,10 +253,13 @@ public final class FencepostKit {
                 synchronized (world) {
                     long askedNs = System.nanoTime();
                     try {
-                        if (((Renewable) lock).renew()) {
-                            console.say("renewed", with(hold, "valid_until_ns", askedNs + task.ttlMs() * 1_000_000));
-                        } else {
-                            reason = "the renewal was refused";
+                        boolean isOurs = ((Renewable) lock).renew();
+                        synchronized (belief) {
+                            if (!isOurs) {
+                                if (reason == null) reason = "the renewal was refused";
+                            } else if (reason == null) {
+                                console.say("renewed", with(hold, "valid_until_ns", askedNs + task.ttlMs() * 1_000_000));
+                            }
                         }
                     } catch (Exception error) {
                         // Whether it took effect is unknown: try again.
@@ -267,10 +271,15 @@ public final class FencepostKit {
 
         boolean isLost() {
             if (reason == null && lock instanceof Watched watched) {
+                String found = null;
                 try {
-                    if (!watched.held()) reason = "the lock is not ours any more";
+                    if (!watched.held()) found = "the lock is not ours any more";
                 } catch (Exception error) {
-                    reason = "the lock cannot be looked at: " + error;
+                    found = "the lock cannot be looked at: " + error;
+                }
+                synchronized (belief) {
+                    // No renewal is told once the lock was found lost.
+                    if (reason == null) reason = found;
                 }
             }
             return reason != null;

@@ -182,7 +182,7 @@ class Watchdog {
       if ((await this.worker.lock.renew()) === false) {
         this.reason = "the renewal was refused";
         clearInterval(this.timer);
-      } else {
+      } else if (this.reason === null) {
         say("renewed", { ...this.hold, valid_until_ns: askedNs + this.ttlNs });
       }
     } catch (error) {
@@ -199,6 +199,7 @@ class Watchdog {
       } catch (error) {
         this.reason = `the lock cannot be looked at: ${error}`;
       }
+      if (this.reason !== null) clearInterval(this.timer);
     }
     return this.reason !== null;
   }

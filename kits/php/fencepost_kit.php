@@ -233,6 +233,9 @@ final class FencepostWorker
             } catch (Throwable $error) {
                 $this->lost = "the lock cannot be looked at: " . $error->getMessage();
             }
+            if ($this->lost !== null) {
+                $this->console->renew = null;
+            }
         }
         return $this->lost !== null;
     }

@@ -60,7 +60,7 @@ module FencepostKit
   # CLOCK_MONOTONIC by the system call itself: Ruby's own clock goes through the vDSO, which a
   # `skew` patches, and the times of events must not follow it.
   def self.now_ns
-    now = "\0".b * 16
+    now = "\xff".b * 16 # Ruby refuses to pass a string with a null byte.
     verbose, $VERBOSE = $VERBOSE, nil # Ruby warns about every system call.
     Kernel.syscall(CLOCK_GETTIME, 1, now)
     sec, nsec = now.unpack("qq")
@@ -175,7 +175,7 @@ module FencepostKit
 
     def initialize(worker, hold)
       @worker, @lock, @ttl, @hold = worker, worker.lock, worker.task.ttl, hold
-      @world, @ended = Mutex.new, Queue.new
+      @world, @belief, @ended = Mutex.new, Mutex.new, Queue.new
       @thread = Thread.new { renew_all } if FencepostKit.setting("RENEW", "false") == "true"
     end
 
@@ -183,10 +183,13 @@ module FencepostKit
       until @reason || ended_within(@ttl / 3)
         @world.synchronize do
           asked_ns = FencepostKit.now_ns
-          if @lock.renew == false
-            @reason = "the renewal was refused"
-          else
-            @worker.console.say("renewed", **@hold, valid_until_ns: asked_ns + (@ttl * 1e9).to_i)
+          ours = @lock.renew != false
+          @belief.synchronize do
+            if !ours
+              @reason ||= "the renewal was refused"
+            elsif @reason.nil?
+              @worker.console.say("renewed", **@hold, valid_until_ns: asked_ns + (@ttl * 1e9).to_i)
+            end
           end
         rescue StandardError => error # Whether it took effect is unknown: try again.
           warn "renew: #{error.inspect}"
@@ -203,10 +206,12 @@ module FencepostKit
     def lost?
       if @reason.nil? && @lock.respond_to?(:held)
         begin
-          @reason = "the lock is not ours any more" unless @lock.held
+          reason = "the lock is not ours any more" unless @lock.held
         rescue StandardError => error
-          @reason = "the lock cannot be looked at: #{error.inspect}"
+          reason = "the lock cannot be looked at: #{error.inspect}"
         end
+        # No renewal is told once the lock was found lost.
+        @belief.synchronize { @reason ||= reason }
       end
       !@reason.nil?
     end

@@ -280,6 +280,11 @@ impl<L: Lock> Worker<L> {
                 let asked_ns = now_ns();
                 match lock.renew() {
                     Ok(true) => {
+                        let lost = watched.lost.lock().unwrap();
+                        if lost.is_some() {
+                            // It was found lost in the meantime.
+                            return;
+                        }
                         let until_ns = asked_ns + nanos(ttl);
                         console.say("renewed", &format!("{fields},\"valid_until_ns\":{until_ns}"));
                     }

@@ -1,6 +1,6 @@
 use super::subject::{Subject, SubjectArguments};
 use super::*;
-use crate::cluster::topology::{ENDPOINTS, Topology};
+use crate::cluster::topology::Topology;
 use crate::cluster::{Cluster, Image, NodeSpec};
 use crate::conformance::{Checked, Finding, Findings, Stage, Wrong, check_all};
 use crate::progress::Progress;
@@ -19,10 +19,6 @@ pub struct WorkerCheck {
     /// The lock service that the worker uses
     #[arg(long, default_value_t, value_name = "SERVICE")]
     backend: Backend,
-    /// Use these lock servers, which run already, with a command (HOST:PORT with commas between)
-    /// [default: start one]
-    #[arg(long, value_name = "ADDRESSES")]
-    endpoints: Option<String>,
     #[command(flatten)]
     pub printed: OutputFormat,
     #[command(flatten)]
@@ -32,18 +28,12 @@ pub struct WorkerCheck {
 impl WorkerCheck {
     pub async fn execute(self, home: Home) -> Result<Exit, Failure> {
         let subject = self.worker.subject()?;
-        if self.endpoints.is_some() && !matches!(subject, Subject::Command(_)) {
-            return Err(Failure::usage(
-                "cannot use --endpoints with a container: it has a network of its own; give the command that starts the worker",
-            ));
-        }
         let topologies = home.topologies()?;
         let (_, topology) = for_backend(&topologies, self.backend)?;
         let interrupt = interrupt::listen()?;
         let progress = progress::for_this_output();
         let checking = Checking {
             backend: self.backend,
-            endpoints: self.endpoints.as_deref(),
             subject: &subject,
             topology,
         };
@@ -58,7 +48,6 @@ impl WorkerCheck {
 /// A check of one worker at the servers of one topology.
 pub struct Checking<'a> {
     pub backend: Backend,
-    pub endpoints: Option<&'a str>,
     pub subject: &'a Subject,
     pub topology: &'a Topology,
 }
@@ -72,10 +61,7 @@ impl Checking<'_> {
         let (subject, topology) = (self.subject, self.topology);
         let opened = runtime::open(subject.runtime(), progress).await?;
         let mut images: Vec<Image> = vec![subject.image()];
-        let servers = topology.started();
-        let needed = servers
-            .filter(|(name, _)| self.endpoints.is_none() || **name == topology.resource.node);
-        images.extend(needed.map(|(_, service)| service.image.clone()));
+        images.extend(topology.started().map(|(_, service)| service.image.clone()));
         let prepare = opened.runtime.prepare(&images, progress);
         interrupt::or(interrupt, prepare).await?;
         let run = Name::of_id(Uuid::new_v4()).behind("check");
@@ -99,10 +85,8 @@ impl Checking<'_> {
         };
         let stage = Stage::new(cluster, self.topology, self.worker_node(), lock);
         let task = progress.begin(&format!("worker-check {}", self.subject.shown()));
-        if self.endpoints.is_none() {
-            task.detail("starting lock servers");
-            stage.start_lock_servers().await?;
-        }
+        task.detail("starting lock servers");
+        stage.start_lock_servers().await?;
         let findings = check_all(&stage, |check| task.detail(check)).await?;
         task.finish("done");
         Ok(findings)
@@ -114,11 +98,6 @@ impl Checking<'_> {
         let mut node = template.service.node(&template.name);
         node.image = subject.image().name;
         node.command = subject.command();
-        if let Some(endpoints) = self.endpoints {
-            node.environment
-                .insert(ENDPOINTS.to_owned(), endpoints.to_owned());
-            node.addressed.retain(|name| name != ENDPOINTS);
-        }
         node
     }
 }

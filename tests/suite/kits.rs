@@ -2,6 +2,10 @@
 
 use crate::support::*;
 use std::fs;
+use std::time::Duration;
+
+/// For a check that makes an image first: a compiler is hundreds of megabytes of packages.
+const WITH_IMAGE: Duration = Duration::from_secs(600);
 
 /// Copies a built-in kit out, as a person would, and checks it in its container.
 fn checked(language: &str) {
@@ -11,7 +15,7 @@ fn checked(language: &str) {
     let run = |arguments: &[&str]| {
         let mut command = command(arguments);
         command.current_dir(here.path());
-        start(command).wait().expect_code(0)
+        start(command).wait_within(WITH_IMAGE).expect_code(0)
     };
     run(&["eject", &kit]);
     let ended = run(&["worker-check", &format!("fencepost/{kit}")]).expect_cleaned();
@@ -77,7 +81,7 @@ fn the_lock_in_postgres_speaks_the_protocol() {
     let run = |arguments: &[&str]| {
         let mut command = command(arguments);
         command.current_dir(here.path());
-        start(command).wait().expect_code(0)
+        start(command).wait_within(WITH_IMAGE).expect_code(0)
     };
     let options = ["--language", "python", "--service", "postgres", "--no-run"];
     run(&[&["init"], &options[..]].concat());

@@ -83,7 +83,6 @@ impl Try {
         let interrupt = interrupt::listen()?;
         let checking = Checking {
             backend: self.backend,
-            endpoints: None,
             subject: &subject,
             topology,
         };
