@@ -7,6 +7,8 @@ use crate::support::{
 use fencepost::model::{Fence, FencingToken};
 use fencepost::resource::{MAX_BODY_BYTES, ResourceClient, WriteAnswer};
 use std::time::Duration;
+use tokio::io::{AsyncReadExt, copy, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
 
 const DEADLINE: Duration = Duration::from_secs(10);
 
@@ -28,6 +30,41 @@ async fn a_holder_that_has_read_a_newer_token_is_refused() {
     let again = new.put(&a_write("k", 2, 0, "new", "y")).await.unwrap();
     assert_eq!(again, written);
     assert_eq!(old.log().await.unwrap().len(), 3);
+}
+
+/// The first connection through here ends when the answer comes, after somebody with a higher token
+/// has written.
+#[tokio::test]
+async fn a_write_whose_answer_was_lost_is_not_said_to_be_refused() {
+    let s3 = OwnS3::start().await;
+    let front = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let through = resource_client(&format!("s3://{}", front.local_addr().unwrap()));
+    let direct = resource_client(&format!("s3://{}", s3.address));
+    let relay = async {
+        let (mut client, _) = front.accept().await.unwrap();
+        let mut server = TcpStream::connect(&s3.address).await.unwrap();
+        let ((mut asks, _), (mut answers, mut asked)) = (client.split(), server.split());
+        tokio::select! {
+            _ = copy(&mut asks, &mut asked) => panic!("the client went away"),
+            first = answers.read_u8() => first.expect("an answer"),
+        };
+        let newer = direct.put(&a_write("k", 2, 0, "new", "y")).await;
+        newer.expect("a higher token");
+        drop(client);
+        loop {
+            let (mut client, _) = front.accept().await.unwrap();
+            let mut server = TcpStream::connect(&s3.address).await.unwrap();
+            let _ = copy_bidirectional(&mut client, &mut server).await;
+        }
+    };
+    let older = a_write("k", 1, 0, "old", "x");
+    let unknown = tokio::select! {
+        answer = through.put(&older) => answer.unwrap_err(),
+        () = relay => unreachable!("it has no end"),
+    };
+    assert!(unknown.outcome_unknown(), "{unknown}");
+    let log = direct.log().await.unwrap();
+    assert_eq!(log[0].owner.as_deref(), Some("old"), "it was applied");
 }
 
 /// A client remembers what it has seen last; several of them remember different things.

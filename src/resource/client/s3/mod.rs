@@ -143,6 +143,11 @@ impl S3Client {
                         Ruling::Repeat { position } => {
                             return Ok(WriteAnswer::Accepted { position });
                         }
+                        // What was not answered may have been applied before the higher token came.
+                        Ruling::Refuse { .. } if unanswered > 0 => {
+                            let reason = "the connection ended, and a higher token came meanwhile";
+                            return Err(no_answer(&name, reason));
+                        }
                         Ruling::Refuse { seen, got } => {
                             let (seen, got) = (seen.token, got.token);
                             return Ok(WriteAnswer::Rejected { seen, got });
