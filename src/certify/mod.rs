@@ -101,19 +101,17 @@ pub async fn certify(
     store.prepare().await?;
     let checks = Checks { store, restart };
     let mut examined = Vec::new();
-    let mut gone = None;
+    let mut is_gone = false;
     for &property in Property::VARIANTS {
         each(property);
-        let verdict = match (&gone, store.lacks(property)) {
-            (Some(reason), _) => Verdict::NotExamined(format!("the store is gone: {reason}")),
-            (None, Some(reason)) => Verdict::NotOffered(reason.to_owned()),
-            (None, None) => match checks.check(property).await {
+        let verdict = match (is_gone, store.lacks(property)) {
+            (true, _) => Verdict::NotExamined("the store is gone".to_owned()),
+            (false, Some(reason)) => Verdict::NotOffered(reason.to_owned()),
+            (false, None) => match checks.check(property).await {
                 Ok(verdict) => verdict,
                 Err(StoreError::Interrupted) => return Err(StoreError::Interrupted),
                 Err(error) => {
-                    if let StoreError::Unanswered(reason) = &error {
-                        gone = Some(reason.clone());
-                    }
+                    is_gone = matches!(error, StoreError::Unanswered(_));
                     Verdict::NotExamined(error.to_string())
                 }
             },

@@ -95,9 +95,11 @@ fn token_of(version: &str) -> u64 {
 }
 
 fn failed(error: ClientError) -> StoreError {
-    match error.outcome_unknown() {
-        true => StoreError::Unanswered(error.to_string()),
-        false => StoreError::Refused(error.to_string()),
+    match error {
+        ClientError::NoAnswer { request, reason } => {
+            StoreError::Unanswered(format!("{request}: {reason}"))
+        }
+        refused => StoreError::Refused(refused.to_string()),
     }
 }
 

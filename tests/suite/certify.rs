@@ -186,5 +186,13 @@ async fn what_is_not_there_or_not_allowed_is_said_with_a_remedy() {
         .await
         .expect_code(64)
         .expect_said(&["it is no address of a store"]);
-    certify(&["http://127.0.0.1:1"]).await.expect_code(69);
+    certify(&["http://127.0.0.1:1"])
+        .await
+        .expect_code(69)
+        .expect_said(&["no connection: Connection refused"]);
+    // It answers 404 to what is not there, as a resource does, and is none.
+    certify(&[&endpoint])
+        .await
+        .expect_code(69)
+        .expect_said(&["does the address lead elsewhere?"]);
 }

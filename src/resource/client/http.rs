@@ -106,10 +106,13 @@ impl HttpClient {
         let url = self.key_url(&name, key)?;
         let request = self.http.get(url).timeout(self.timeout);
         let response = self.send(&name, request).await?;
-        if response.status() == StatusCode::NOT_FOUND {
-            return Ok(None);
+        if response.status() != StatusCode::NOT_FOUND {
+            return parse(&name, successful(&name, response).await?).await;
         }
-        parse(&name, successful(&name, response).await?).await
+        match serde_json::from_slice(&body(&name, response).await?) {
+            Ok(ErrorBody { .. }) => Ok(None),
+            Err(_) => Err(no_answer(&name, format!("404: {FROM_SOMEBODY_ELSE}"))),
+        }
     }
 
     /// Returns every row that is durable now.
@@ -215,23 +218,29 @@ impl HttpClient {
             if error.is_builder() {
                 return bad_request(name, chain(&error));
             }
-            no_answer(name, chain(&error))
+            no_answer(name, cause(&error))
         })
     }
 }
 
-async fn successful(name: &str, response: Response) -> Result<Response, ClientError> {
-    #[derive(Deserialize)]
-    struct ErrorBody {
-        error: String,
-    }
+/// The message of an answer that is none of the resource's.
+const FROM_SOMEBODY_ELSE: &str =
+    "no resource of fencepost says so; does the address lead elsewhere?";
 
+/// What the resource answers if something is wrong.
+#[derive(Deserialize)]
+struct ErrorBody {
+    error: String,
+}
+
+async fn successful(name: &str, response: Response) -> Result<Response, ClientError> {
     let status = response.status();
     if status.is_success() {
         return Ok(response);
     }
-    let text = text(name, response).await?;
-    let message = serde_json::from_str(&text).map_or(text, |body: ErrorBody| body.error);
+    let bytes = body(name, response).await?;
+    let said = serde_json::from_slice(&bytes).map(|ErrorBody { error }| error);
+    let message = said.unwrap_or_else(|_| FROM_SOMEBODY_ELSE.to_owned());
     if status.is_client_error() || status == StatusCode::INSUFFICIENT_STORAGE {
         return Err(ClientError::BadRequest {
             request: name.to_owned(),
@@ -255,6 +264,17 @@ async fn text(name: &str, response: Response) -> Result<String, ClientError> {
 async fn body(name: &str, response: Response) -> Result<Vec<u8>, ClientError> {
     let body = bounded_io::body(response, MAX_ANSWER_BYTES).await;
     body.map_err(|error| no_answer(name, chain(&error)))
+}
+
+/// Returns why a request has no answer, in the words of whoever saw it first.
+fn cause(error: &reqwest::Error) -> String {
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    let first = causes.last().map(ToString::to_string);
+    let first = first.unwrap_or_else(|| error.to_string());
+    match error.is_connect() {
+        true => format!("no connection: {first}"),
+        false => first,
+    }
 }
 
 /// Returns the error with its causes: reqwest names them only in the sources of its errors.
