@@ -24,7 +24,14 @@ pub fn own_postgres() -> Server {
 fn plan(name: &str) -> Plan {
     let port = free_port().to_string();
     let command = ["postgres", "-D", "/data", "-h", "127.0.0.1", "-p", &port];
-    let command = [&command[..], &["-c", "unix_socket_directories="]].concat();
+    // Of a benchmark, two candidates have 64 connections each.
+    let settings = [
+        "-c",
+        "unix_socket_directories=",
+        "-c",
+        "max_connections=200",
+    ];
+    let command = [&command[..], &settings].concat();
     Plan {
         container: format!("test-{name}-{}", std::process::id()),
         image: "fencepost/postgres:15",
