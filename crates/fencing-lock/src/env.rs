@@ -148,6 +148,11 @@ impl Env {
         }
     }
 
+    /// Returns whether a [`World`] is played, in the place of the real surroundings.
+    pub fn is_played(&self) -> bool {
+        self.world.is_some()
+    }
+
     /// Returns the world that is played, if these are not the real surroundings.
     #[cfg(any(feature = "etcd", feature = "mariadb"))]
     pub(crate) fn world(&self) -> Option<&Arc<dyn World>> {

@@ -138,6 +138,7 @@ pub mod servers {
     pub use super::etcd::{
         Failure as EtcdFailure, Wire as EtcdWire, check_address as check_etcd_address,
         line_prefix as etcd_line_prefix, lock_of as lock_of_etcd_place, wire as etcd_wire,
+        wire_in as etcd_wire_in,
     };
     #[cfg(feature = "mariadb")]
     pub use super::mariadb::{

@@ -22,7 +22,7 @@ pub use members::check_address;
 #[cfg(feature = "servers")]
 pub use names::{line_prefix, lock_of};
 #[cfg(feature = "servers")]
-pub use wire::{Wire, wire};
+pub use wire::{Wire, wire, wire_in};
 
 #[cfg(all(debug_assertions, feature = "mutants"))]
 use super::Mutant;

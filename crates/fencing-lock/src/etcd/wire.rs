@@ -34,8 +34,8 @@ pub async fn wire(address: &str, options: ConnectOptions) -> Result<Wire, Failur
     Ok(Wire::new(&client))
 }
 
-/// Makes the clients that a lock uses.
-pub(super) async fn wire_in(env: &Env, address: &str) -> Result<Wire, Failure> {
+/// Makes the clients that a lock uses, in surroundings that may be simulated.
+pub async fn wire_in(env: &Env, address: &str) -> Result<Wire, Failure> {
     let options = ConnectOptions::new()
         .with_keep_alive(PING_EVERY, PONG_WITHIN)
         // A member that lost its leader says so at once and ends its watches.

@@ -114,6 +114,25 @@ pub async fn silent(mut stream: DuplexStream, note: impl Fn(&str)) {
     }
 }
 
+/// Passes everything on to a server and back.
+#[cfg(feature = "etcd")]
+pub async fn heard(client: DuplexStream, server: DuplexStream, note: impl Fn(&str)) {
+    let (mut from_client, mut to_client) = split(client);
+    let (mut from_server, mut to_server) = split(server);
+    let there = async {
+        let mut buffer = [0; 4096];
+        while let Ok(count @ 1..) = from_client.read(&mut buffer).await {
+            note(&buffer[..count].escape_ascii().to_string());
+            if to_server.write_all(&buffer[..count]).await.is_err() {
+                break;
+            }
+        }
+        let _or_it_is_gone = to_server.shutdown().await;
+    };
+    let back = tokio::io::copy(&mut from_server, &mut to_client);
+    let _until_both_end = tokio::join!(there, back);
+}
+
 /// Reads one command, as an array of texts. Scripts are shown by a hash.
 async fn command(read: &mut (impl AsyncBufReadExt + Unpin)) -> io::Result<Option<Vec<String>>> {
     let Some(count) = number(read, '*').await? else {

@@ -19,6 +19,9 @@ pub struct Seeded {
     began_at: Instant,
     /// The peers' lines, by the host. A host without lines is silent.
     lines: Mutex<BTreeMap<String, Lines>>,
+    /// The members of etcd, by the host.
+    #[cfg(feature = "etcd")]
+    members: Mutex<BTreeMap<String, simulated_etcd::Etcd>>,
     sent: Arc<Mutex<Vec<String>>>,
 }
 
@@ -29,6 +32,8 @@ impl Seeded {
             random: Mutex::new(fastrand::Rng::with_seed(seed)),
             began_at: Instant::now(),
             lines: Mutex::default(),
+            #[cfg(feature = "etcd")]
+            members: Mutex::default(),
             sent: Arc::default(),
         }
     }
@@ -43,6 +48,13 @@ impl Seeded {
         self.lines.lock().unwrap().insert(name.to_owned(), lines);
     }
 
+    /// Lets a member of an etcd serve at this host.
+    #[cfg(feature = "etcd")]
+    pub fn host_etcd(&self, name: &str, member: &simulated_etcd::Etcd) {
+        let mut members = self.members.lock().unwrap();
+        members.insert(name.to_owned(), member.clone());
+    }
+
     /// Returns everything that was sent so far, with the time and the server.
     pub fn sent(&self) -> Vec<String> {
         self.sent.lock().unwrap().clone()
@@ -52,11 +64,19 @@ impl Seeded {
         let (ours, theirs) = duplex(1 << 16);
         let (sent, began_at) = (self.sent.clone(), self.began_at);
         let server = server.to_owned();
+        let name = server.clone();
         let note = move |what: &str| {
             let at_us = began_at.elapsed().as_micros();
-            let line = format!("{at_us} {server} {what}");
+            let line = format!("{at_us} {name} {what}");
             sent.lock().unwrap().push(line);
         };
+        #[cfg(feature = "etcd")]
+        if let Some(member) = self.members.lock().unwrap().get(&server) {
+            let (near, far) = duplex(1 << 16);
+            tokio::spawn(member.serve(far));
+            tokio::spawn(peer::heard(theirs, near, note));
+            return ours;
+        }
         match lines {
             Some(lines) => tokio::spawn(peer::redis(theirs, lines, note)),
             None => tokio::spawn(peer::silent(theirs, note)),
