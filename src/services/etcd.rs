@@ -12,7 +12,7 @@ use futures_util::TryFutureExt;
 use std::sync::Arc;
 use std::time::Duration;
 
-const PROGRAM: Program = Program {
+pub(super) const PROGRAM: Program = Program {
     name: "etcd",
     about: "The members of an etcd cluster",
     own_keys: "/locks/",
@@ -55,17 +55,18 @@ pub(super) const ETCD: Service = Service {
         open: |servers| Box::pin(bare_writes(servers)),
     },
     ttl_conflict,
-    open: |_, servers, defect, _| Ok(Arc::new(EtcdBackend::new(servers, settings(defect))?)),
+    open: |_, servers, defect, env| {
+        let backend = EtcdBackend::with_env(servers, settings(defect), env)?;
+        Ok(Arc::new(backend))
+    },
 };
 
 pub(super) const LOCK_API: Service = Service {
     group: "etcd-lock-api",
     keyspace: None,
-    open: |_, servers, defect, _| {
-        Ok(Arc::new(EtcdLockApiBackend::new(
-            servers,
-            settings(defect),
-        )?))
+    open: |_, servers, defect, env| {
+        let backend = EtcdLockApiBackend::with_env(servers, settings(defect), env)?;
+        Ok(Arc::new(backend))
     },
     ..ETCD
 };

@@ -26,7 +26,7 @@ pub use key_template::KeyTemplate;
 #[cfg(debug_assertions)]
 pub use mutant::changes;
 use observe::Layout;
-pub use observe::{RedisBystander, Watch};
+pub use observe::{EtcdBystander, RedisBystander, Watch};
 pub use options::{LockOptions, OnLost, ReleaseStyle};
 pub use recorded::{outcome, valid_until_ns};
 
@@ -329,8 +329,8 @@ fn only<'a>(backend: &'static str, servers: &'a [String]) -> Result<&'a str, Loc
 ///
 /// Nothing is connected yet: a missing server shows when a lock is asked for.
 ///
-/// Only the locks of a Redis can be in simulated surroundings; the others are always in the real
-/// ones.
+/// Only the locks of a Redis and of an etcd, and those in memory, can be in simulated surroundings; the
+/// others are always in the real ones.
 pub fn open(options: &LockOptions, servers: &[String], defect: Option<Defect>, env: Env) -> Opened {
     (options.backend.service().open)(options, servers, defect, env)
 }

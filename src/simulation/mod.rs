@@ -7,6 +7,7 @@
 //! scenarios with those of containers.
 
 mod clocks;
+mod etcd;
 mod helper;
 mod memory;
 mod network;
@@ -163,8 +164,18 @@ impl Cluster for SimulatedCluster {
     }
 
     async fn await_said(&self, node: &Name, text: &str) -> ClusterResult {
-        if let Some(program) = self.node(node, "listen to")?.program {
-            let ready = timeout(READY_DEADLINE, program.ready()).await;
+        let Node {
+            program, process, ..
+        } = self.node(node, "listen to")?;
+        if process.is_some_and(|process| process.exit_code().is_some()) {
+            return Err(ClusterError::NotReady {
+                node: node.to_string(),
+                reason: "its process ended".to_owned(),
+                log: String::new(),
+            });
+        }
+        if let Some(program) = program {
+            let ready = timeout(READY_DEADLINE, program.said(text)).await;
             let what = format!("{node} to say `{text}`");
             ready.map_err(|_| ClusterError::deadline(what, READY_DEADLINE))?;
         }

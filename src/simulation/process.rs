@@ -17,6 +17,8 @@ use std::time::{Duration, SystemTime};
 /// A process: tasks that run, stand still and end together.
 pub struct Process {
     node: Name,
+    /// How many processes the node has had, with this one.
+    start: u32,
     network: Arc<Network>,
     random: Mutex<fastrand::Rng>,
     clocks: Mutex<Clocks>,
@@ -46,6 +48,7 @@ impl Process {
             .fold(0, |sum, byte| sum << 8 | u64::from(*byte));
         Arc::new(Process {
             node: node.clone(),
+            start,
             network: network.clone(),
             random: Mutex::new(fastrand::Rng::with_seed(own_seed)),
             clocks: Mutex::default(),
@@ -55,6 +58,11 @@ impl Process {
 
     pub fn network(&self) -> &Arc<Network> {
         &self.network
+    }
+
+    /// Returns whether the node never had another one.
+    pub fn is_first(&self) -> bool {
+        self.start <= 1
     }
 
     pub fn random(&self) -> u64 {
@@ -109,6 +117,12 @@ impl Process {
     /// Reads its wall clock, as the time since 1970.
     pub fn wall_clock(&self) -> Duration {
         let ns = wall_clock_ns() + self.ahead().realtime_ns;
+        Duration::from_nanos(ns.unsigned_abs())
+    }
+
+    /// Reads its monotonic clock.
+    pub fn monotonic(&self) -> Duration {
+        let ns = raw_monotonic_ns() as i64 + self.ahead().monotonic_ns;
         Duration::from_nanos(ns.unsigned_abs())
     }
 

@@ -1,5 +1,6 @@
 //! The programs that the services of a simulated cluster run.
 
+use super::etcd::SimulatedEtcd;
 use super::memory;
 use super::pipe::End;
 use super::process::{Process, Surroundings};
@@ -20,6 +21,7 @@ use toxiproxy_server::server::streams::StreamProxies;
 #[derive(Clone)]
 pub enum Program {
     Redis(SimulatedRedis),
+    Etcd(SimulatedEtcd),
     Memory(LockServer),
     Resource(PlayedResource),
     Toxiproxy(Arc<StreamProxies>),
@@ -37,6 +39,7 @@ pub struct SimulatedRedis {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     Redis,
+    Etcd,
     Memory,
     Resource,
     Toxiproxy,
@@ -53,6 +56,7 @@ impl Kind {
         let (image, _version) = image.split_once(':')?;
         match (image, node.command.first().map(String::as_str)) {
             ("redis", _) => Some(Kind::Redis),
+            ("etcd", _) => Some(Kind::Etcd),
             ("self", Some("lock-server")) => Some(Kind::Memory),
             ("self", Some("resource")) => Some(Kind::Resource),
             ("self", Some("toxiproxy")) => Some(Kind::Toxiproxy),
@@ -67,6 +71,7 @@ impl Program {
     pub fn new(node: &NodeSpec, fence: Fence) -> ClusterResult<Program> {
         match Kind::of(node) {
             Some(Kind::Redis) => Ok(Program::Redis(SimulatedRedis::new(node))),
+            Some(Kind::Etcd) => Ok(Program::Etcd(SimulatedEtcd::new(node)?)),
             Some(Kind::Memory) => Ok(Program::Memory(LockServer::default())),
             Some(Kind::Resource) => Ok(Program::Resource(PlayedResource::new(fence))),
             Some(Kind::Toxiproxy) => {
@@ -84,6 +89,7 @@ impl Program {
     pub fn start(&self, node: &NodeSpec, process: &Arc<Process>) {
         match self {
             Program::Redis(redis) => redis.start(node, process),
+            Program::Etcd(etcd) => etcd.start(node, process),
             Program::Memory(server) => memory::start(server, node, process),
             Program::Resource(resource) => {
                 resource.start_again();
@@ -102,10 +108,11 @@ impl Program {
         }
     }
 
-    /// Waits until it is ready.
-    pub async fn ready(&self) {
+    /// Waits until it would say this.
+    pub async fn said(&self, text: &str) {
         match self {
             Program::Redis(redis) => redis.redis.synced().await,
+            Program::Etcd(etcd) => etcd.said(text).await,
             Program::Memory(_) | Program::Resource(_) | Program::Toxiproxy(_) => {}
         }
     }
@@ -114,6 +121,10 @@ impl Program {
     pub fn observe(&self, node: &str, observers: &Observers) -> bool {
         let redis = match self {
             Program::Redis(SimulatedRedis { redis, .. }) => redis,
+            Program::Etcd(etcd) => {
+                etcd.observe(node, observers);
+                return true;
+            }
             Program::Memory(server) => {
                 memory::observe(server, node, observers.record.clone());
                 return true;
@@ -202,12 +213,23 @@ pub(super) fn serve<F: Future<Output = ()> + Send + 'static>(
     process: &Arc<Process>,
     serve: impl Fn(End) -> F + Send + Sync + 'static,
 ) {
+    let ports = node.ports.iter().map(|port| port.container);
+    serve_at(ports, node, process, serve);
+}
+
+/// Does the same at these ports.
+pub(super) fn serve_at<F: Future<Output = ()> + Send + 'static>(
+    ports: impl IntoIterator<Item = u16>,
+    node: &NodeSpec,
+    process: &Arc<Process>,
+    serve: impl Fn(End) -> F + Send + Sync + 'static,
+) {
     let serve = Arc::new(move |end| -> futures_util::future::BoxFuture<'static, ()> {
         Box::pin(serve(end))
     });
-    for port in &node.ports {
+    for port in ports {
         let network = process.network();
-        network.listen(&node.name, port.container, process, serve.clone());
+        network.listen(&node.name, port, process, serve.clone());
     }
 }
 

@@ -90,7 +90,7 @@ fn defects_are_found_by_search_and_made_small() {
 
 #[test]
 fn nothing_is_found_on_sound_locks() {
-    for (backend, tries) in [("redis", "160"), ("redlock", "32")] {
+    for (backend, tries) in [("redis", "160"), ("redlock", "32"), ("etcd", "64")] {
         let setting = format!("lock.backend={backend}");
         let (_, told) = explored(backend, 0, &["--tries", tries, "--set", &setting]);
         assert_eq!(told["findings"], serde_json::json!([]), "{told:#}");
@@ -308,7 +308,7 @@ fn every_defect_is_found_and_a_long_search_of_sound_locks_finds_nothing() {
         .goes_well();
     }
     let tries = std::env::var("FENCEPOST_EXPLORE_TRIES").unwrap_or("2000".to_owned());
-    for backend in ["redis", "redlock"] {
+    for backend in ["redis", "redlock", "etcd"] {
         let results = fresh_folder(&format!("explore-soak-{backend}"));
         let results = results.to_str().expect("a plain path");
         let setting = format!("lock.backend={backend}");

@@ -6,18 +6,17 @@ use super::{etcd, http_date, time};
 use crate::clock::{raw_monotonic_ns, wall_clock_ns};
 use crate::model::{ClockName, Name, UnprovenReason};
 use crate::services::Readback;
-use std::net::SocketAddr;
 
 /// The source that a clock is read from.
 pub enum Dial {
     /// The server's own answer to the question for its time.
     Server(Reached),
     /// The `Date` of an answer, which has whole seconds.
-    Http(SocketAddr),
+    Http(Reached),
     /// The time that is left of a lease, in whole seconds, by the leader's clock.
     Lease {
-        address: SocketAddr,
-        lease: String,
+        leader: Reached,
+        lease: i64,
         /// The time that was left of it, and when.
         left_s: i64,
         at_ns: u64,
@@ -54,19 +53,18 @@ impl Dial {
                 Ok(if tells_it {
                     Dial::Server(server)
                 } else {
-                    Dial::Http(server.address)
+                    Dial::Http(server)
                 })
             }
             (Some(server), ClockName::Monotonic) if server.answers == Readback::Etcd => {
-                let address = server.address;
-                if !etcd::leads(address).await? {
+                if !etcd::leads(&server).await? {
                     return Err(UnprovenReason::ClockOfNoLeader);
                 }
-                let lease = etcd::grant(address).await?;
+                let lease = etcd::grant(&server).await?;
                 Ok(Dial::Lease {
-                    left_s: etcd::remaining_s(address, &lease).await?,
+                    left_s: etcd::remaining_s(&server, lease).await?,
                     at_ns: raw_monotonic_ns(),
-                    address,
+                    leader: server,
                     lease,
                 })
             }
@@ -91,9 +89,9 @@ impl Dial {
                 };
                 most_exact(ask).await
             }
-            Dial::Http(address) => {
+            Dial::Http(server) => {
                 let before = wall_clock_ns();
-                let theirs = http_date::unix_s(*address).await? * SECOND + SECOND / 2;
+                let theirs = http_date::unix_s(server).await? * SECOND + SECOND / 2;
                 let read = compared(theirs, before, wall_clock_ns());
                 Ok(Ahead {
                     // Some servers update their date only once a second.
@@ -102,12 +100,12 @@ impl Dial {
                 })
             }
             Dial::Lease {
-                address,
+                leader,
                 lease,
                 left_s,
                 at_ns,
             } => {
-                let now_left_s = etcd::remaining_s(*address, lease).await?;
+                let now_left_s = etcd::remaining_s(leader, *lease).await?;
                 let now_ns = raw_monotonic_ns();
                 Ok(Ahead {
                     ns: (left_s - now_left_s) * SECOND - (now_ns - at_ns) as i64,
@@ -132,9 +130,9 @@ impl Dial {
 
     /// Removes what the reading left at the server.
     pub async fn put_away(&self) {
-        if let Dial::Lease { address, lease, .. } = self {
+        if let Dial::Lease { leader, lease, .. } = self {
             // Otherwise the lease expires by itself.
-            let _ = etcd::revoke(*address, lease).await;
+            let _ = etcd::revoke(leader, *lease).await;
         }
     }
 }

@@ -1,37 +1,57 @@
-//! Questions over etcd's JSON gateway, which every member has.
+//! Questions over etcd's JSON gateway, which every member has; a simulated one has none.
 
 use super::super::Proof;
-use super::{MAX_ANSWER_BYTES, failed, http};
+use super::super::field::Reached;
+use super::{MAX_ANSWER_BYTES, etcd_played as played, failed, http};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 
 /// Longer than any skew that is read this way.
-const LEASE_S: i64 = 3600;
+pub(super) const LEASE_S: i64 = 3600;
 
-pub async fn leads(address: SocketAddr) -> Proof<bool> {
-    let status: Value = ask(address, "maintenance/status", &json!({})).await?;
+pub async fn leads(server: &Reached) -> Proof<bool> {
+    if server.env.is_played() {
+        return played::leads(server).await;
+    }
+    let status: Value = ask(server.address, "maintenance/status", &json!({})).await?;
     let leader = &status["leader"];
     Ok(leader.is_string() && *leader == status["header"]["member_id"])
 }
 
 /// Grants a lease by which the monotonic clock is read.
-pub async fn grant(address: SocketAddr) -> Proof<String> {
-    let granted: Value = ask(address, "lease/grant", &json!({ "TTL": LEASE_S })).await?;
-    let id = granted["ID"].as_str().map(str::to_owned);
-    id.ok_or_else(|| failed(address, format!("no lease was granted: {granted}")))
+pub async fn grant(server: &Reached) -> Proof<i64> {
+    if server.env.is_played() {
+        return played::grant(server).await;
+    }
+    let granted: Value = ask(server.address, "lease/grant", &json!({ "TTL": LEASE_S })).await?;
+    let why = || format!("no lease was granted: {granted}");
+    number(&granted["ID"]).ok_or_else(|| failed(server.address, why()))
 }
 
 /// Returns the seconds until the lease expires, by the leader's clock.
-pub async fn remaining_s(address: SocketAddr, lease: &str) -> Proof<i64> {
-    let left: Value = ask(address, "lease/timetolive", &json!({ "ID": lease })).await?;
-    let seconds = left["TTL"].as_str().and_then(|text| text.parse().ok());
-    seconds.ok_or_else(|| failed(address, format!("nothing is known of the lease: {left}")))
+pub async fn remaining_s(server: &Reached, lease: i64) -> Proof<i64> {
+    if server.env.is_played() {
+        return played::remaining_s(server, lease).await;
+    }
+    let id = json!({ "ID": lease.to_string() });
+    let left: Value = ask(server.address, "lease/timetolive", &id).await?;
+    let why = || format!("nothing is known of the lease: {left}");
+    number(&left["TTL"]).ok_or_else(|| failed(server.address, why()))
 }
 
-pub async fn revoke(address: SocketAddr, lease: &str) -> Proof {
-    let revoked: Proof<Value> = ask(address, "lease/revoke", &json!({ "ID": lease })).await;
+pub async fn revoke(server: &Reached, lease: i64) -> Proof {
+    if server.env.is_played() {
+        return played::revoke(server, lease).await;
+    }
+    let id = json!({ "ID": lease.to_string() });
+    let revoked: Proof<Value> = ask(server.address, "lease/revoke", &id).await;
     revoked.map(drop)
+}
+
+/// Reads a large number, which is a text there.
+fn number(value: &Value) -> Option<i64> {
+    value.as_str()?.parse().ok()
 }
 
 async fn ask<T: DeserializeOwned>(address: SocketAddr, call: &str, body: &Value) -> Proof<T> {

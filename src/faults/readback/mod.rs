@@ -5,6 +5,7 @@ pub mod clock;
 mod consul;
 mod dynamodb;
 mod etcd;
+mod etcd_played;
 mod http_date;
 mod mariadb;
 mod memory;
@@ -60,7 +61,7 @@ pub async fn remembers(server: &Reached) -> Proof<Option<bool>> {
 /// Returns whether a member leads its cluster; None if it is not a member of one.
 pub async fn leads(server: &Reached) -> Proof<Option<bool>> {
     match server.answers {
-        Readback::Etcd => etcd::leads(server.address).await.map(Some),
+        Readback::Etcd => etcd::leads(server).await.map(Some),
         Readback::Zookeeper => zookeeper::leads(server.address).await.map(Some),
         Readback::Redis | Readback::Postgres | Readback::Mariadb => Ok(None),
         Readback::Consul | Readback::DynamoDb | Readback::Memory | Readback::Http => Ok(None),

@@ -1,4 +1,4 @@
-use super::lines::{End, Lines, LockPlace};
+use super::etcd_rows::{EtcdRows, Written};
 use super::*;
 use etcd_client::{
     ConnectOptions, Event, GetOptions, GetResponse, KeyValue, WatchOptions, WatchResponse,
@@ -33,8 +33,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 struct Observer {
     wire: Wire,
     stream: WatchStream,
-    layout: Layout,
-    lines: Lines,
+    rows: EtcdRows,
     tx: mpsc::Sender<LockEvent>,
 }
 
@@ -62,8 +61,7 @@ impl Observer {
         let mut observer = Observer {
             wire,
             stream,
-            layout,
-            lines: Lines::new(node_name),
+            rows: EtcdRows::new(node_name, layout),
             tx,
         };
         for place in now.kvs() {
@@ -139,34 +137,24 @@ impl Observer {
         if place.create_revision() > 0 {
             return Ok(self.joined(at_ns, place).into_iter().collect());
         }
-        let Some(lock) = self.layout.lock_of_place(place.key()) else {
-            return Ok(Vec::new());
+        let lease_lives = match self.rows.lease_of_holder(place.key()) {
+            Some(lease) => self.is_alive(lease).await?,
+            None => true,
         };
-        let end = match self.lines.lease_of_holder(&lock, place.key()) {
-            Some(lease) if !self.is_alive(lease).await? => End::WithItsLease,
-            _ => End::Deleted,
-        };
-        Ok(self.lines.left(at_ns, &lock, place.key(), end))
+        Ok(self.rows.deleted(at_ns, place.key(), lease_lives))
     }
 
     fn joined(&mut self, at_ns: u64, place: &KeyValue) -> Option<LockEvent> {
-        let lock = self.layout.lock_of_place(place.key())?;
-        let owner = readable(place.value());
-        let standing = LockPlace {
-            owner: Some(owner).filter(|owner| !owner.is_empty()),
-            token: u64::try_from(place.create_revision())
-                .ok()
-                .map(FencingToken),
+        let written = Written {
+            key: place.key(),
+            owner: place.value(),
+            create_revision: place.create_revision(),
             lease: place.lease(),
         };
-        let age = (place.create_revision(), place.key().to_vec());
-        self.lines.joined(at_ns, &lock, age, standing)
+        self.rows.written(at_ns, &written)
     }
 
     async fn is_alive(&mut self, lease: i64) -> Result<bool, Failure> {
-        if lease == 0 {
-            return Ok(true);
-        }
         match in_time(self.wire.lease.time_to_live(lease, None)).await {
             Ok(answer) => Ok(answer.ttl() > 0),
             Err(Failure::LeaseGone) => Ok(false),

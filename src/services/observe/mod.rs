@@ -6,6 +6,7 @@ mod consul_rows;
 mod dynamodb;
 mod dynamodb_rows;
 mod etcd;
+mod etcd_rows;
 mod layout;
 mod lines;
 mod mariadb;
@@ -16,7 +17,7 @@ mod redis_rows;
 mod session_rows;
 mod zookeeper;
 
-pub use bystander::RedisBystander;
+pub use bystander::{EtcdBystander, RedisBystander};
 pub use consul::observe_consul;
 pub use dynamodb::observe_dynamodb;
 pub use etcd::observe_etcd;

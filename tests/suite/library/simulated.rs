@@ -5,7 +5,7 @@ use super::*;
 use std::collections::BTreeMap;
 
 /// Fewer than these are played only if something that was simulated is not any more.
-const PLAYED_AT_LEAST: usize = 100;
+const PLAYED_AT_LEAST: usize = 125;
 
 /// The links of a proxy learn of a toxic by a `tokio::sync::watch`, which wakes its watchers in an
 /// order that tokio draws by itself: where bytes wait for the end of a toxic, two plays may differ.
@@ -15,7 +15,12 @@ const NOT_YET_THE_SAME: [&str; 1] = ["delayed-write"];
 const DIFFERENT: &[(&str, &[&str], &str, &str)] = &[
     (
         "healthy",
-        &["redlock-fenced", "redlock-unfenced"],
+        &[
+            "etcd-fenced",
+            "etcd-unfenced",
+            "redlock-fenced",
+            "redlock-unfenced",
+        ],
         "findings",
         "how often they want the lock at once is a matter of speed",
     ),
@@ -44,6 +49,7 @@ const DIFFERENT: &[(&str, &[&str], &str, &str)] = &[
         ONE_STORY,
     ),
     ("redlock-clock-jump", &["fenced"], "explanation", ONE_STORY),
+    ("etcd-lease-clock", &["fenced"], "explanation", ONE_STORY),
 ];
 const ONE_STORY: &str =
     "since the baseline was made, a refused write is the only story of its case";
@@ -195,4 +201,27 @@ fn what_exists_in_the_simulation_only_is_refused_on_real_servers() {
         .expect_said(&[reason]);
     let ended = offline(&["up", "memory"]).expect_code(64);
     ended.expect_said(&["cannot start `memory`: its servers are only simulated"]);
+}
+
+const LOST_DISK: &str = "
+name: lost-disk
+about: A member of an etcd loses its disk.
+topology: etcd
+lock: { backend: etcd, ttl: 2s }
+workers: { a: { key: k, gate: before_write } }
+timeline:
+  - { when: a.at_gate, do: { restart-empty: etcd-2 } }
+cases: { fenced: { fence: on, expect: { violations: 0 } } }
+";
+
+/// A real one asks the others whether it was there before, and ends.
+#[test]
+fn a_member_of_an_etcd_that_lost_its_disk_does_not_come_back() {
+    let results = fresh_folder("lost-disk");
+    let file = results.join("lost-disk.yml");
+    fs::write(&file, LOST_DISK).expect("a folder of ours");
+    let [file, folder] = [&file, &results].map(|path| path.to_str().expect("a plain path"));
+    let ended = offline(&["run", file, "--runtime", "sim", "--results", folder]);
+    let why = "etcd-2 did not get ready: its process ended";
+    ended.expect_code(INCONCLUSIVE).expect_said(&[why]);
 }
