@@ -64,6 +64,7 @@ mod schema;
 mod screens;
 mod servers;
 mod shells;
+mod simulated_etcd;
 mod simulated_redis;
 mod state_folder;
 mod support;

@@ -40,8 +40,8 @@ pub use results::{Results, good, real};
 pub use said::Said;
 pub use servers::{
     Server, consul_address, dynamodb_address, etcd_servers, free_port, mariadb_address, own_consul,
-    own_durable_redis, own_dynamodb, own_etcd, own_mariadb, own_moto, own_postgres, own_redis,
-    own_small_etcd, own_zookeeper, postgres_address, redis_address, redis_container,
+    own_durable_redis, own_dynamodb, own_etcd, own_fast_etcd, own_mariadb, own_moto, own_postgres,
+    own_redis, own_small_etcd, own_zookeeper, postgres_address, redis_address, redis_container,
     redlock_servers, start_together, zookeeper_servers,
 };
 pub use session::{once, tmp};

@@ -17,7 +17,7 @@ mod zookeeper;
 
 pub use consul::{consul_address, own_consul};
 pub use dynamodb::{dynamodb_address, own_dynamodb, own_moto};
-pub use etcd::{etcd_servers, own_etcd, own_small_etcd};
+pub use etcd::{etcd_servers, own_etcd, own_fast_etcd, own_small_etcd};
 pub use mariadb::{mariadb_address, own_mariadb};
 pub use port::free_port;
 pub use postgres::{own_postgres, postgres_address};
