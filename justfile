@@ -24,10 +24,10 @@ test-without-docker:
 
 # What `cargo test` shows as ignored because it takes minutes: the scenarios clock-drift,
 # long-work, consul-cut-off-holder, mariadb-wait-timeout, zookeeper-leader-kill,
-# zookeeper-minority-holder and zookeeper-session-expires, and storm at its full size; the kits for Go, Java,
+# zookeeper-minority-holder and zookeeper-session-expires, and storm at its full size, also simulated; the kits for Go, Java,
 # Node, PHP, Ruby and Rust and the lock in a Postgres in their containers.
 test-slow:
-    cargo test --test suite -- --ignored library::scenarios:: kits::
+    cargo test --test suite -- --ignored library::scenarios:: library::simulated:: kits::
 
 # One archive with the program, and its checksum, in target/dist/.
 dist:
@@ -75,9 +75,18 @@ bless *ARGS:
 soak N="20": && soak-judge soak-locks kill-campaign soak-fuzz soak-disk
     cargo run --release -- run --all --repeat {{N}}
 
-# A search for every defect of a lock that there is, and a long one on the sound locks.
-soak-explore TRIES="100000":
-    FENCEPOST_EXPLORE_TRIES={{TRIES}} cargo test --test suite -- --ignored --nocapture explore::
+# A search of each of our own locks that can be simulated, for LENGTH each: what every night does.
+explore LENGTH="1m" SEED="1":
+    .ci/explore {{LENGTH}} {{SEED}}
+
+# A search for every defect of a lock that can be found: the table of docs/explore.md.
+hunt:
+    cargo test --profile hunt --test suite -- --ignored --nocapture explore::hunts
+
+# A long search of the sound locks, a million tries each, or TRIES.
+soak-explore TRIES="1000000":
+    FENCEPOST_EXPLORE_TRIES={{TRIES}} cargo test --profile hunt --test suite -- --ignored --nocapture \
+        explore::a_long explore::the_cases
 
 # The judge before ten million histories of the oracle, or N.
 soak-judge N="10000000":

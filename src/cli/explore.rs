@@ -44,6 +44,9 @@ pub struct Explore {
     /// Search for so many tries
     #[arg(long, value_name = "N")]
     tries: Option<u64>,
+    /// End with the first finding
+    #[arg(long)]
+    until_found: bool,
     /// Draw from this seed: one seed gives the same tries
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -91,6 +94,7 @@ impl Explore {
             around: &home.surroundings()?,
             subject: &subject,
             handle: Handle::current(),
+            until_found: self.until_found,
         };
         let name = &subject.name;
         if let Some(reason) = search.impossible() {

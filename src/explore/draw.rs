@@ -3,25 +3,31 @@
 //! together is left to the checks of scenarios.
 
 use super::*;
-use crate::services::ReleaseStyle;
-
-/// The things that a variation may name beside the workers of the case.
-pub struct Facts {
-    pub ttl: Duration,
-    /// The lock servers, and what else the locks rest on.
-    pub servers: Vec<String>,
-    pub replicas: Vec<String>,
-    /// What can be started again with its data.
-    pub durable: Vec<String>,
-    pub has_choices: bool,
-    /// Its release asks first and deletes later.
-    pub is_unsafe: bool,
-}
 
 const MOST_WORKERS: usize = 5;
 const MOST_ENTRIES: usize = 5;
 /// Parts of the TTL, in per cent.
 const LENGTHS: [u64; 8] = [5, 25, 50, 90, 110, 150, 250, 400];
+
+/// The events of a worker, some of them more often than others, and the field without which one
+/// does not come.
+const EVENTS: [(&str, &str); 15] = [
+    ("acquiring", ""),
+    ("acquired", ""),
+    ("acquired", ""),
+    ("acquired", ""),
+    ("at_gate", "gate"),
+    ("at_gate", "gate"),
+    ("writing", ""),
+    ("write_accepted", ""),
+    ("write_accepted", ""),
+    ("releasing", ""),
+    ("releasing", ""),
+    ("released", ""),
+    ("done", ""),
+    ("renewed", "renew"),
+    ("lost", ""),
+];
 
 /// A change, and how often it is chosen beside the others.
 type Change = (u32, fn(&mut Draw, &mut Node) -> Option<()>);
@@ -233,28 +239,16 @@ impl Draw<'_> {
         if !caused.is_empty() && self.rng.u32(0..4) == 0 {
             return self.one(&caused).map(str::to_owned);
         }
-        let events = [
-            "acquiring",
-            "acquired",
-            "acquired",
-            "acquired",
-            "at_gate",
-            "writing",
-            "write_accepted",
-            "write_accepted",
-            "releasing",
-            "releasing",
-            "released",
-            "done",
-            "renewed",
-            "lost",
-        ];
-        let (worker, event) = (self.worker(case)?, self.word(&events));
-        let nth = match self.rng.u32(0..6) {
-            0 => format!("#{}", self.rng.u32(2..=3)),
+        let name = self.worker(case)?;
+        let worker = case.get("workers")?.get(&name)?;
+        let can_come = |(_, field): &&(&str, &str)| field.is_empty() || worker.get(field).is_some();
+        let events: Vec<&str> = EVENTS.iter().filter(can_come).map(|it| it.0).collect();
+        let event = self.word(&events);
+        let nth = match self.rng.u32(0..3) {
+            0 if worker.get("rounds").is_some() => format!("#{}", self.rng.u32(2..=3)),
             _ => String::new(),
         };
-        Some(format!("{worker}.{event}{nth}"))
+        Some(format!("{name}.{event}{nth}"))
     }
 
     fn step(&mut self, case: &Node) -> Option<Node> {
@@ -346,43 +340,4 @@ fn caused(case: &Node) -> Vec<String> {
         Some(format!("{}.{}", node.as_scalar()?, kind.node_event()?))
     });
     events.collect()
-}
-
-impl Facts {
-    pub fn of(case: &Node, around: &Surroundings, lab: &Lab<'_>) -> Facts {
-        let lock = case.get("lock");
-        let of_lock = |field: &str| {
-            let field = lock.and_then(|lock| lock.get(field)?.as_scalar());
-            field.unwrap_or_default()
-        };
-        let topology = case.get("topology").and_then(Node::as_scalar);
-        let backend: Backend = of_lock("backend").parse().unwrap_or_default();
-        let facts = match around {
-            Surroundings::Here { topologies, .. } => topologies.get(topology.unwrap_or_default()),
-            Surroundings::Recorded => None,
-        };
-        let (mut servers, mut replicas) = (Vec::new(), Vec::new());
-        if let Some(facts) = facts {
-            let worker = backend.choose(&facts.workers, |worker| worker.backend);
-            let reached = worker.map_or(&[][..], |worker| &worker.reaches).iter();
-            let reached = reached.filter(|name| **name != facts.resource);
-            servers.extend(reached.map(ToString::to_string));
-            replicas.extend(facts.replicas.keys().cloned());
-        }
-        let services = topology.and_then(|name| Some(&lab.topologies.get(name)?.services));
-        let durable = services.into_iter().flatten();
-        let durable = durable.filter(|(name, service)| {
-            let is_there =
-                facts.is_some_and(|facts| facts.services.iter().any(|it| ***name == **it));
-            is_there && !service.rights.volumes.is_empty()
-        });
-        Facts {
-            ttl: parse_duration(of_lock("ttl")).unwrap_or(Duration::from_secs(2)),
-            servers,
-            replicas,
-            durable: durable.map(|(name, _)| name.to_string()).collect(),
-            has_choices: backend.service().has_choices,
-            is_unsafe: of_lock("release") == ReleaseStyle::UnsafeGetThenDel.to_string(),
-        }
-    }
 }

@@ -7,10 +7,11 @@ use crate::model::{Party, Story};
 use crate::run::write_whole;
 use crate::yaml::write;
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::path::PathBuf;
 
 /// So many simpler cases are tried.
-const MOST_CANDIDATES: usize = 400;
+const MOST_CANDIDATES: usize = 1000;
 /// In real time.
 const MOST_REAL_CANDIDATES: usize = 40;
 /// Plays with the same seed that tell how often it comes. In a simulation all of them are the same.
@@ -44,6 +45,7 @@ impl Search<'_> {
         number: u64,
         case: &Node,
         kinds: &[ViolationKind],
+        until: Option<Instant>,
     ) {
         let findings = &mut state.explored.findings;
         for finding in findings.iter_mut() {
@@ -58,7 +60,7 @@ impl Search<'_> {
         let Some(kind) = new.min_by_key(|kind| (kind.party() != Party::Lock, **kind)) else {
             return;
         };
-        let Some(mut finding) = self.confirm(number, case, *kind) else {
+        let Some(mut finding) = self.confirm(number, case, *kind, until) else {
             return;
         };
         let path = state.folder.join(format!("{}.yml", name_of(*kind, number)));
@@ -70,23 +72,35 @@ impl Search<'_> {
         state.explored.findings.push(finding);
     }
 
-    /// Makes the case of a try small. Returns None at an interrupt.
-    fn confirm(&self, number: u64, case: &Node, kind: ViolationKind) -> Option<Finding> {
+    /// Makes the case of a try small, as far as there is time. Returns None at an interrupt.
+    fn confirm(
+        &self,
+        number: u64,
+        case: &Node,
+        kind: ViolationKind,
+        until: Option<Instant>,
+    ) -> Option<Finding> {
         let own = 1 + number % 8;
         let is_simulated = self.lab.runtime.simulates();
-        let had_doubts = self.shown(case, own)?.doubt.is_some();
+        // Once it is shown by what a run would not doubt, nothing else will do.
+        let is_certain = Cell::new(self.shown(case, own)?.doubt.is_none());
         let shows = |case: &Node| {
             let shown = self.shown(case, own);
-            shown.is_some_and(|it| it.kinds.contains(&kind) && (had_doubts || it.doubt.is_none()))
+            let is_certain_here = |it: &Shown| {
+                is_certain.set(is_certain.get() || it.doubt.is_none());
+                it.doubt.is_none() || !is_certain.get()
+            };
+            shown.is_some_and(|it| it.kinds.contains(&kind) && is_certain_here(&it))
         };
         let came = |case: &Node| (0..PLAYS).filter(|_| shows(case)).count() as u32;
         let mostly = |case: &Node| 2 * came(case) > PLAYS;
-        let is_wanted = || !self.lab.interrupt.is_cancelled();
+        let is_late = || until.is_some_and(|until| Instant::now() >= until);
+        let is_wanted = || !is_late() && !self.lab.interrupt.is_cancelled();
         let small = match is_simulated {
             true => shrink(case, MOST_CANDIDATES, |it| is_wanted() && shows(it)),
             // What does not come again is kept as it is.
             false if !mostly(case) => case.clone(),
-            false => shrink(case, MOST_REAL_CANDIDATES, mostly),
+            false => shrink(case, MOST_REAL_CANDIDATES, |it| is_wanted() && mostly(it)),
         };
         let came = came(&small);
         if self.lab.interrupt.is_cancelled() && !is_simulated {
@@ -105,12 +119,20 @@ impl Search<'_> {
             file: None,
             scenario: String::new(),
         };
-        let (shown, stories) = self.told(&small, own);
-        finding.also = shown.into_iter().filter(|other| *other != kind).collect();
+        let (shown, stories) = self.told(&small, own).unzip();
+        let mut all_kinds = vec![kind];
+        if let Some(shown) = shown {
+            finding.also = shown.kinds;
+            finding.also.retain(|other| *other != kind);
+            all_kinds.extend(shown.all_kinds);
+        }
+        let stories = stories.unwrap_or_default();
         if let Some(story) = stories.iter().find(|story| story.kinds.contains(&kind)) {
             finding.about = hypothesis(kind, story);
         }
-        finding.scenario = self.text(&finding, &small);
+        all_kinds.sort();
+        all_kinds.dedup();
+        finding.scenario = self.text(&finding, &small, &all_kinds);
         Some(finding)
     }
 
@@ -120,15 +142,14 @@ impl Search<'_> {
         Some(Shown::of(&once))
     }
 
-    fn told(&self, case: &Node, seed: u64) -> (Vec<ViolationKind>, Vec<Story>) {
-        let scenario = self.valid(case).ok();
-        let once = scenario.and_then(|scenario| self.play(&scenario, seed).ok());
-        once.map_or_else(Default::default, |once| {
-            (Shown::of(&once).kinds, once.judgement.stories)
-        })
+    fn told(&self, case: &Node, seed: u64) -> Option<(Shown, Vec<Story>)> {
+        let scenario = self.valid(case).ok()?;
+        let once = self.play(&scenario, seed).ok()?;
+        Some((Shown::of(&once), once.judgement.stories))
     }
 
-    fn text(&self, finding: &Finding, case: &Node) -> String {
+    /// Returns the file of a finding, which expects all that its case breaks.
+    fn text(&self, finding: &Finding, case: &Node, kinds: &[ViolationKind]) -> String {
         let options = self.lab.options;
         let (seed, number) = (options.seed, finding.first_try);
         let about = self.lab.runtime.about();
@@ -139,11 +160,8 @@ impl Search<'_> {
             1 => String::new(),
             seed => format!(" --seed {seed}"),
         };
-        let kinds = finding.also.iter().chain([&finding.kind]);
-        let mut kinds: Vec<ViolationKind> = kinds.copied().collect();
-        kinds.sort();
         let name = name_of(finding.kind, number);
-        let file = file_of(&name, &finding.about, case, &kinds);
+        let file = file_of(&name, &finding.about, case, kinds);
         format!(
             "# Found by fencepost explore --seed {seed}, try {number}; it came in {}.\n# fencepost run {name}.yml --runtime {runtime}{own_seed}{mutant}\n{}",
             finding.rate(),

@@ -5,8 +5,10 @@
 //! batches have shown, and never on who plays it or how fast.
 
 mod draw;
+mod facts;
 mod finding;
 mod ground;
+mod shown;
 mod shrink;
 mod state;
 mod subject;
@@ -23,11 +25,13 @@ use crate::run::{Lab, Once, RunError, RunOptions, RunResult, play_once, simulate
 use crate::scenario::{Scenario, Settings, Surroundings};
 use crate::services::Backend;
 use crate::yaml::{Node, Turn, parse};
-use draw::{Draw, Facts};
+use draw::Draw;
+use facts::Facts;
 use fastrand::Rng;
-use ground::{Ground, bit, orders};
+use ground::Ground;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
+use shown::Shown;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -46,6 +50,8 @@ pub struct Search<'a> {
     pub subject: &'a Subject,
     /// The runtime of this program, for plays on real servers.
     pub handle: Handle,
+    /// One finding is enough.
+    pub until_found: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -59,42 +65,6 @@ struct Tried {
     number: u64,
     case: Node,
     played: RunResult<Shown>,
-}
-
-/// What a play has shown.
-struct Shown {
-    kinds: Vec<ViolationKind>,
-    doubt: Option<String>,
-    faults: u64,
-    orders: Vec<u16>,
-}
-
-impl Shown {
-    fn of(once: &Once) -> Shown {
-        let fence = once.record.plan.fence;
-        let kinds = once.judgement.violations.iter().map(|it| it.kind);
-        let mut kinds: Vec<ViolationKind> = kinds.filter(|kind| counts(*kind, fence)).collect();
-        kinds.sort();
-        kinds.dedup();
-        let mut doubt = once.judgement.doubts.first().map(|it| it.text.clone());
-        // A fault that nobody saw may have bitten all the same, and then it is the excuse.
-        let mut rows = once.record.faults.iter();
-        if let Some(row) = rows.find(|row| row.stage == FaultStage::Unproven) {
-            kinds.clear();
-            doubt.get_or_insert_with(|| row.detail.clone());
-        }
-        Shown {
-            kinds,
-            doubt,
-            faults: once.record.faults.iter().filter(|row| bit(row)).count() as u64,
-            orders: orders(&once.record),
-        }
-    }
-}
-
-/// Returns whether a break is worth finding: a fence orders writes, and knows nothing of reads.
-fn counts(kind: ViolationKind, fence: Option<Fence>) -> bool {
-    kind != ViolationKind::LostUpdate || fence == Some(Fence::Off)
 }
 
 impl Search<'_> {
@@ -150,12 +120,13 @@ impl Search<'_> {
                 }
                 Budget::For(length) => Some(started + length),
             };
-            let is_over = until.is_some_and(|until| Instant::now() >= until);
+            let is_late = until.is_some_and(|until| Instant::now() >= until);
+            let is_over = is_late || self.until_found && !state.explored.findings.is_empty();
             if is_over || from >= to || self.lab.interrupt.is_cancelled() {
                 break;
             }
             let tried = self.play_batch(from..to, &state.ground, until);
-            self.take(state, tried, to.is_multiple_of(BATCH))?;
+            self.take(state, tried, to.is_multiple_of(BATCH), until)?;
             task.detail(&state.explored.progress(first, started.elapsed()));
             if saved.elapsed() > SAVE_EVERY {
                 state.save(self.lab.progress);
@@ -272,7 +243,13 @@ impl Search<'_> {
 
     /// Takes over what a batch has shown, in the order of its numbers. A batch that was cut short
     /// is played again by whoever goes on from the state: nothing is drawn from it.
-    fn take(&self, state: &mut State, batch: Vec<Tried>, is_whole: bool) -> RunResult {
+    fn take(
+        &self,
+        state: &mut State,
+        batch: Vec<Tried>,
+        is_whole: bool,
+        until: Option<Instant>,
+    ) -> RunResult {
         let is_simulated = self.lab.runtime.simulates();
         let count = batch.len();
         let mut failed = None;
@@ -296,7 +273,7 @@ impl Search<'_> {
                 state.explored.orders = state.ground.orders();
             }
             if !shown.kinds.is_empty() {
-                self.found(state, tried.number, &tried.case, &shown.kinds);
+                self.found(state, tried.number, &tried.case, &shown.kinds, until);
             }
         }
         if is_simulated && !is_whole {

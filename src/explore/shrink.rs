@@ -10,13 +10,22 @@ const ROUND: [&str; 6] = ["1s", "2s", "3s", "5s", "10s", "20s"];
 /// Returns the smallest case that still shows it, as far as `shows` is asked: at most `most` times.
 pub fn shrink(case: &Node, most: usize, mut shows: impl FnMut(&Node) -> bool) -> Node {
     let mut smallest = case.clone();
-    let mut left = most;
-    while let Some(smaller) = candidates(&smallest).into_iter().find(|candidate| {
-        let asked = left > 0;
-        left = left.saturating_sub(1);
-        asked && shows(candidate)
-    }) {
-        smallest = smaller;
+    let mut all = candidates(case);
+    // What was in vain before a success is tried again only after the rest.
+    let (mut at, mut in_vain) = (0, 0);
+    for _ in 0..most {
+        if in_vain == all.len() {
+            break;
+        }
+        at %= all.len();
+        if shows(&all[at]) {
+            smallest = all.swap_remove(at);
+            all = candidates(&smallest);
+            in_vain = 0;
+        } else {
+            at += 1;
+            in_vain += 1;
+        }
     }
     smallest
 }

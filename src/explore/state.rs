@@ -125,8 +125,8 @@ impl State {
 impl Explored {
     pub(super) fn add(&mut self, shown: &Shown) {
         self.faults += shown.faults;
-        match &shown.doubt {
-            Some(doubt) if shown.kinds.is_empty() => self.unknown(doubt),
+        match &shown.silent {
+            Some(reason) if shown.kinds.is_empty() => self.unknown(reason),
             _ => self.tries += 1,
         }
     }

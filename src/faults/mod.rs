@@ -329,6 +329,7 @@ impl Nemesis {
                 problems.push(NotProven {
                     fault: Some(standing.request.id),
                     text: format!("{fault} of {target} could not be undone: {reason}"),
+                    is_of_nothing: false,
                 });
             }
             self.book.healed(&standing.request, undone);

@@ -16,12 +16,18 @@ pub struct NotProven {
     /// The id of its rows; None if it has no row.
     pub fault: Option<u32>,
     pub text: String,
+    /// There was nobody that it could be done to.
+    pub is_of_nothing: bool,
 }
 
 impl NotProven {
     pub fn new(fault: Option<u32>, kind: FaultKind, target: &str, why: &UnprovenReason) -> Self {
         let text = format!("{kind} of {target}: {why}");
-        NotProven { fault, text }
+        NotProven {
+            fault,
+            text,
+            is_of_nothing: why.is_of_nothing(),
+        }
     }
 }
 
@@ -37,12 +43,13 @@ impl From<UnprovenReason> for NotProven {
         NotProven {
             fault: None,
             text: reason.to_string(),
+            is_of_nothing: reason.is_of_nothing(),
         }
     }
 }
 
 impl From<NotProven> for Gap {
-    fn from(NotProven { fault, text }: NotProven) -> Gap {
+    fn from(NotProven { fault, text, .. }: NotProven) -> Gap {
         Gap { fault, text }
     }
 }

@@ -79,7 +79,7 @@ async fn a_pause_counts_once_every_thread_stands_still() {
 #[tokio::test(start_paused = true)]
 async fn a_pause_that_does_not_bite_is_unproven() {
     let (nemesis, rows) = nemesis(&[RUNNING]);
-    let NotProven { fault, text } = nemesis.pause("a", None).await.unwrap_err();
+    let NotProven { fault, text, .. } = nemesis.pause("a", None).await.unwrap_err();
     assert!(text.contains("2 threads in states S R"), "{text}");
     assert_eq!(fault, Some(rows.lock()[1].id));
     let threads = "2 threads in states S R".to_owned();
@@ -139,7 +139,7 @@ async fn what_stands_still_already_is_not_stopped_again() {
 async fn a_pause_that_somebody_else_ended_did_not_last() {
     let (nemesis, rows) = nemesis(&[RUNNING, STOPPED, RUNNING]);
     nemesis.pause("a", None).await.unwrap();
-    let NotProven { fault, text } = nemesis.resume("a").await.unwrap_err();
+    let NotProven { fault, text, .. } = nemesis.resume("a").await.unwrap_err();
     assert!(text.contains("somebody else has continued it"), "{text}");
     let why = Box::new(UnprovenReason::ContinuedByOthers);
     assert_eq!(last_reason(&rows), UnprovenReason::DidNotLast { why });

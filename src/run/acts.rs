@@ -62,7 +62,11 @@ impl Actor {
         let until = due.until.map(|until| Instant::now() + until);
         tokio::time::sleep(due.after).await;
         match self.one_by_one(&due.rounds, until, &begun).await {
-            Err(reason) => self.tell(Told::Unproven(reason)),
+            Err(reason) => {
+                self.tell(Told::Unproven(reason));
+                // Whoever goes on all the same finds the gate open.
+                self.last_has_begun(&begun);
+            }
             Ok(()) => self.tell_if_over(self.name.as_deref()),
         }
         self.tell(Told::Over);
@@ -90,9 +94,7 @@ impl Actor {
             }
         }
         // If the time was over before the last step, nothing more begins.
-        if begun.left.swap(0, Ordering::Relaxed) > 0 {
-            self.tell_begun(begun);
-        }
+        self.last_has_begun(begun);
         Ok(())
     }
 
@@ -165,6 +167,12 @@ impl Actor {
     fn one_has_begun(&self, begun: Option<&Begun>) {
         let Some(begun) = begun else { return };
         if begun.left.fetch_sub(1, Ordering::Relaxed) == 1 {
+            self.tell_begun(begun);
+        }
+    }
+
+    fn last_has_begun(&self, begun: &Begun) {
+        if begun.left.swap(0, Ordering::Relaxed) > 0 {
             self.tell_begun(begun);
         }
     }

@@ -30,6 +30,8 @@ pub struct CaseRun<'a> {
     title: String,
     pub run: Name,
     pub stop: CancellationToken,
+    /// It is one play of very many.
+    pub is_of_a_search: bool,
 }
 
 impl<'a> CaseRun<'a> {
@@ -62,6 +64,7 @@ impl<'a> CaseRun<'a> {
             title,
             run: Name::of_id(Uuid::new_v4()),
             stop,
+            is_of_a_search: false,
         }
     }
 
@@ -73,7 +76,7 @@ impl<'a> CaseRun<'a> {
             return judge(self.case, &self.evidence, &notes, self.task.as_ref());
         }
         if self.lab.simulates(self.case) {
-            let mut notes = self.simulate()?;
+            let mut notes = self.simulate()?.notes;
             notes.measurements = self.times.finish();
             return judge(self.case, &self.evidence, &notes, self.task.as_ref());
         }

@@ -65,15 +65,29 @@ fn needs_links(fault: &Fault) -> bool {
     }
 }
 
+/// A play in simulated time.
+pub struct Simulated {
+    pub notes: CaseNotes,
+    /// What a search passed over.
+    pub missed: Vec<Gap>,
+}
+
+impl From<CaseNotes> for Simulated {
+    fn from(notes: CaseNotes) -> Simulated {
+        let missed = Vec::new();
+        Simulated { notes, missed }
+    }
+}
+
 impl CaseRun<'_> {
     /// Plays the case on a thread of its own, because this one has another runtime already.
-    pub fn simulate(&self) -> RunResult<CaseNotes> {
+    pub fn simulate(&self) -> RunResult<Simulated> {
         std::thread::scope(|scope| scope.spawn(|| self.simulate_here()).join())
             .unwrap_or_else(|_| panicked())
     }
 
     /// Plays the case on this thread, whose clock goes on when nobody has anything to do.
-    pub fn simulate_here(&self) -> RunResult<CaseNotes> {
+    pub fn simulate_here(&self) -> RunResult<Simulated> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
             .start_paused(true)
@@ -83,7 +97,7 @@ impl CaseRun<'_> {
         catch_unwind(play).unwrap_or_else(|_| panicked())
     }
 
-    async fn play_simulated(&self) -> RunResult<CaseNotes> {
+    async fn play_simulated(&self) -> RunResult<Simulated> {
         let _clock = PlayedClock::begin();
         let seed = self.lab.options.seed;
         let simulated = SimulatedCluster::new(self.case.fence, seed);
@@ -107,19 +121,22 @@ impl CaseRun<'_> {
             workers.add(&node.name, console, send.clone());
         }
         if let Err(reason) = nemesis.prepare(&timeline.faults()).await {
-            return Ok(self.never_played(&reason.to_string()));
+            return Ok(self.never_played(&reason.to_string()).into());
         }
         let node = &self.nodes.resource.node;
         let resource = simulated.resource(node)?;
         let _following = AbortOnDropHandle::new(tokio::spawn(follow(resource.clone(), send)));
         let setup = &self.case.setup;
         let (evidence, task) = (&self.evidence, self.task.as_ref());
-        let drive = Drive::new(
+        let mut drive = Drive::new(
             setup, timeline, workers, &nemesis, evidence, questions, task,
         );
+        if self.is_of_a_search {
+            drive = drive.of_a_search();
+        }
         let driven = stop_at(&self.stop, drive.run(happenings)).await?;
         notes.gaps = driven.gaps;
-        if !notes.gaps.is_empty() {
+        if !notes.gaps.is_empty() || !driven.missed.is_empty() {
             self.end_workers(cluster.as_ref()).await;
         }
         let problems = nemesis.heal().await;
@@ -132,7 +149,8 @@ impl CaseRun<'_> {
         }
         notes.settled = is_still(&resource).await?;
         ask_resource(&resource, node, &self.evidence, &mut notes).await?;
-        Ok(notes)
+        let missed = driven.missed;
+        Ok(Simulated { notes, missed })
     }
 
     /// Starts the proxies, if a fault needs them: they cost time.

@@ -92,6 +92,12 @@ impl Timeline {
             .collect()
     }
 
+    /// Returns whether a worker has not been started yet.
+    pub fn holds(&self, name: &Name) -> bool {
+        let mut dues = self.armed.iter().filter_map(|armed| armed.due.as_ref());
+        dues.any(|due| matches!(&due.what, What::Start { worker } if worker == name))
+    }
+
     /// Returns every fault that may be injected, as it was drawn.
     pub fn faults(&self) -> Vec<&Fault> {
         let dues = self.armed.iter().filter_map(|armed| armed.due.as_ref());

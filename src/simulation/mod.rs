@@ -307,6 +307,13 @@ impl Cluster for SimulatedCluster {
     }
 }
 
+/// The network knows the processes and they know it, so nothing of them would ever be freed.
+impl Drop for SimulatedCluster {
+    fn drop(&mut self) {
+        self.network.forget();
+    }
+}
+
 /// The exit code of a process that SIGKILL ended.
 const KILLED: i64 = 137;
 
@@ -314,4 +321,35 @@ fn not_here<T>(what: &str) -> ClusterResult<T> {
     Err(ClusterError::NotHere {
         what: what.to_owned(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cluster::topology::Port;
+
+    /// A search plays millions.
+    #[test]
+    fn nothing_of_a_cluster_outlives_it() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        let network = runtime.block_on(async {
+            let cluster = SimulatedCluster::new(Fence::On, 1);
+            let mut node = NodeSpec::new("redis".into(), "fencepost/redis:7", Vec::new());
+            node.ports = vec![Port {
+                host: 6379,
+                container: 6379,
+            }];
+            cluster.create_node(&node).await.unwrap();
+            cluster.start(&node).await.unwrap();
+            let end = cluster.network.connect(None, "redis", 6379).await;
+            assert!(end.is_ok());
+            Arc::downgrade(&cluster.network)
+        });
+        drop(runtime);
+        assert!(network.upgrade().is_none());
+    }
 }

@@ -192,6 +192,13 @@ impl Network {
         Ok(near)
     }
 
+    /// Forgets the nodes, once nobody connects to them any more.
+    pub fn forget(&self) {
+        // What this frees may look at the network.
+        let forgotten = std::mem::take(&mut *self.hosts.lock());
+        drop(forgotten);
+    }
+
     /// Takes a node off the network. Its connections lead nowhere from then on, and nobody is
     /// told.
     pub fn disconnect(&self, node: &Name) {

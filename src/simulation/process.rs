@@ -135,7 +135,7 @@ impl Process {
     }
 
     fn ahead(&self) -> ClocksAhead {
-        self.clocks.lock().ahead(raw_monotonic_ns())
+        self.clocks.lock().ahead(raw_monotonic_ns)
     }
 
     fn stand_still(self: &Arc<Process>, length: Duration) {

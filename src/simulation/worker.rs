@@ -4,9 +4,10 @@ use crate::resource::{PlayedClient, ResourceClient};
 use crate::worker::{self, WorkerTask};
 use clap::{ArgAction, Args, Command, FromArgMatches};
 use fencing_lock::Env;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use tokio::io::{AsyncBufReadExt, BufReader, duplex};
 use tokio::sync::mpsc;
 
@@ -54,9 +55,40 @@ pub fn start(node: &NodeSpec, process: &Arc<Process>) -> ClusterResult<Console> 
     })
 }
 
-/// Reads a worker's environment as its process would.
+/// Reads the environments of workers. Plays of a search have the same ones very often, and making
+/// the command takes longer than reading with it.
+struct Reader {
+    command: Command,
+    known: BTreeMap<BTreeMap<String, String>, WorkerTask>,
+}
+
+const MOST_KNOWN: usize = 256;
+
+static READER: LazyLock<Mutex<Reader>> = LazyLock::new(|| {
+    Mutex::new(Reader {
+        command: WorkerTask::augment_args(Command::new("worker")),
+        known: BTreeMap::new(),
+    })
+});
+
 fn task_of(environment: &BTreeMap<String, String>) -> Result<WorkerTask, clap::Error> {
-    let command = WorkerTask::augment_args(Command::new("worker"));
+    let Reader { command, known } = &mut *READER.lock();
+    if let Some(task) = known.get(environment) {
+        return Ok(task.clone());
+    }
+    let task = read(command, environment)?;
+    if known.len() >= MOST_KNOWN {
+        known.clear();
+    }
+    known.insert(environment.clone(), task.clone());
+    Ok(task)
+}
+
+/// Reads a worker's environment as its process would.
+fn read(
+    command: &mut Command,
+    environment: &BTreeMap<String, String>,
+) -> Result<WorkerTask, clap::Error> {
     let mut words = vec!["worker".to_owned()];
     for argument in command.get_arguments() {
         let name = argument.get_env().and_then(|name| name.to_str());
@@ -70,7 +102,7 @@ fn task_of(environment: &BTreeMap<String, String>) -> Result<WorkerTask, clap::E
             _ => words.push(format!("--{long}={value}")),
         }
     }
-    let matches = command.try_get_matches_from(words)?;
+    let matches = command.try_get_matches_from_mut(words)?;
     WorkerTask::from_arg_matches(&matches)
 }
 

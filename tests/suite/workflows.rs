@@ -5,7 +5,7 @@ use serde_yaml::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Output};
 
 fn workflow(name: &str) -> Value {
     let path = project().join(".github/workflows").join(name);
@@ -82,12 +82,48 @@ fn the_commands_that_are_called_exist() {
     assert!(night["continue-on-error"].is_null() && night["if"].is_null());
 
     let ci = step_with(&workflow("ci.yml"), ".ci/run");
-    let script = project().join(runs(&ci).trim());
-    let mode = fs::metadata(script)
-        .expect("the script")
-        .permissions()
-        .mode();
-    assert_ne!(mode & 0o111, 0, "it can be executed");
+    let explore = step_with(&workflow("nightly.yml"), ".ci/explore");
+    for step in [ci, explore] {
+        let script = runs(&step).split_whitespace().next().expect("a script");
+        let script = fs::metadata(project().join(script)).expect("the script");
+        assert_ne!(script.permissions().mode() & 0o111, 0, "it can be executed");
+    }
+}
+
+/// Runs `.ci/explore` with a cargo that ends badly for this lock; returns the exit code, and what
+/// it called.
+fn explored_by_ci(bad: &str) -> (Option<i32>, Vec<String>) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let calls = folder.path().join("calls");
+    let cargo = format!(
+        "#!/bin/sh\necho \"$*\" >> {}\ncase \"$*\" in *{bad}*) exit 1 ;; esac\n",
+        calls.display()
+    );
+    let script = project().join(".ci/explore");
+    let ended = with_cargo(
+        folder.path(),
+        &cargo,
+        Command::new(script).args(["4m", "4711"]),
+    );
+    let calls = fs::read_to_string(calls).expect("calls");
+    (
+        ended.status.code(),
+        calls.lines().map(str::to_owned).collect(),
+    )
+}
+
+#[test]
+fn a_night_searches_every_lock_with_another_seed_and_ends_badly_if_one_is_bad() {
+    assert_eq!(explored_by_ci("nobody").0, Some(0));
+    let (code, calls) = explored_by_ci("wait=notify");
+    assert_eq!((code, calls.len()), (Some(1), 6), "{calls:?}");
+    for (call, seed) in calls.iter().zip(4711..) {
+        let words: Vec<&str> = call.split_whitespace().collect();
+        let at = words.iter().position(|word| *word == "--").expect("--");
+        assert!(call.contains(&format!("--for 4m --seed {seed} ")), "{call}");
+        // Whatever its options are, they are understood.
+        offline(&[&words[at + 1..], &["--help"]].concat()).expect_code(0);
+    }
 }
 
 #[test]
@@ -189,6 +225,16 @@ fn the_history_of_earlier_nights_comes_back_for_the_overview() {
     offline(&["report", "--index", came]).expect_code(0);
 }
 
+/// Runs a command that finds this script in the place of cargo.
+fn with_cargo(folder: &Path, cargo: &str, command: &mut Command) -> Output {
+    let path = folder.join("cargo");
+    fs::write(&path, cargo).expect("a script");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a script to run");
+    let paths = std::env::var("PATH").expect("a PATH");
+    let paths = format!("{}:{paths}", folder.display());
+    command.env("PATH", paths).output().expect("bash")
+}
+
 /// Runs `.ci/run` with a cargo whose tests end like this: first all of them, then those that are
 /// run again.
 fn ci_with(first: &[&str], again: &str) -> (bool, String) {
@@ -199,16 +245,8 @@ fn ci_with(first: &[&str], again: &str) -> (bool, String) {
          test*) printf 'failures:\n{failed}\n'; exit {} ;;\nesac\n",
         if first.is_empty() { 0 } else { 101 }
     );
-    let path = folder.path().join("cargo");
-    fs::write(&path, cargo).expect("a script");
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a script to run");
-    let paths = std::env::var("PATH").expect("a PATH");
-    let paths = format!("{}:{paths}", folder.path().display());
-    let ended = Command::new("bash")
-        .arg(project().join(".ci/run"))
-        .env("PATH", paths)
-        .output()
-        .expect("bash");
+    let script = project().join(".ci/run");
+    let ended = with_cargo(folder.path(), &cargo, Command::new("bash").arg(script));
     let said = String::from_utf8_lossy(&ended.stdout).into_owned();
     (ended.status.success(), said)
 }

@@ -2,6 +2,7 @@ use crate::reply::Reply;
 use crate::{Session, request};
 use std::future::poll_fn;
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -68,8 +69,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     fn poll_received(&mut self, context: &mut Context<'_>) -> io::Result<Poll<()>> {
-        let mut bytes = [0; 4096];
-        let mut room = ReadBuf::new(&mut bytes);
+        let mut bytes = [MaybeUninit::uninit(); 4096];
+        let mut room = ReadBuf::uninit(&mut bytes);
         if Pin::new(&mut self.stream)
             .poll_read(context, &mut room)?
             .is_pending()

@@ -29,6 +29,7 @@ mod replication;
 mod reply;
 mod request;
 mod script;
+mod stack;
 mod state;
 
 pub use reply::{Protocol, Reply};

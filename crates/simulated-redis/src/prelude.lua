@@ -1,11 +1,10 @@
 -- What a script finds: the table `redis`, KEYS and ARGV, and no way to the world outside.
--- Given: a function that says which line of the script is being carried out, SHA-1, and how
--- redis.call is made of redis.pcall. Returns the function that runs a script.
-local line_of_script, sha1, raising = ...
+-- Given: a function that says which line of the script is being carried out, SHA-1, redis.call and
+-- redis.pcall. Returns the function that runs a script, and the one that makes a text of a number.
+local line_of_script, sha1, call, pcall = ...
 local error, format, rawset, select, setmetatable, tostring, type, xpcall =
     error, string.format, rawset, select, setmetatable, tostring, type, xpcall
 local globals = _G
-local ask
 
 -- `CODE text`, as the table that stands for an error.
 local function error_table(text)
@@ -19,26 +18,9 @@ local function error_table(text)
     return {err = code .. ' ' .. rest:gsub('^[\r\n]+', ''):gsub('[\r\n]+$', '')}
 end
 
-local function asked(...)
-    local count = select('#', ...)
-    if count == 0 then
-        return error_table('Please specify at least one argument for this redis lib call')
-    end
-    local words = {...}
-    for at = 1, count do
-        local word = words[at]
-        if type(word) == 'number' then
-            words[at] = format('%.17g', word)
-        elseif type(word) ~= 'string' then
-            return error_table('Lua redis lib command arguments must be strings or integers')
-        end
-    end
-    return ask(words)
-end
-
 local redis = {
-    call = raising(asked),
-    pcall = asked,
+    call = call,
+    pcall = pcall,
     LOG_DEBUG = 0,
     LOG_VERBOSE = 1,
     LOG_NOTICE = 2,
@@ -97,11 +79,10 @@ setmetatable(globals, {
     end,
 })
 
-return function(script, asker, keys, arguments)
-    ask = asker
+local function run(script, keys, arguments)
     rawset(globals, 'KEYS', keys)
     rawset(globals, 'ARGV', arguments)
-    local is_fine, answer = xpcall(script, explained)
-    ask = nil
-    return is_fine, answer
+    return xpcall(script, explained)
 end
+
+return run, function(number) return format('%.17g', number) end

@@ -67,9 +67,14 @@ impl Rest<'_> {
             }
             Some(_) => {}
         }
-        let Some(end) = rest.windows(2).position(|two| two == b"\r\n") else {
+        let Some(end) = rest.iter().position(|byte| *byte == b'\r') else {
             return Ok(None);
         };
+        match rest.get(end + 1) {
+            None => return Ok(None),
+            Some(b'\n') => {}
+            Some(_) => return Err(format!("ERR Protocol error: {wrong}")),
+        }
         let number = str::from_utf8(&rest[1..end]).ok();
         let number = number.and_then(|text| text.parse().ok());
         let number = number.filter(|number| *number <= BYTES_MAX);

@@ -55,6 +55,8 @@ pub type GateKey = (String, Gate, u32);
 pub struct DriveResult {
     /// The reasons why the record is incomplete, if it is.
     pub gaps: Vec<Gap>,
+    /// What a search passed over: events that never came, faults that nobody was left for.
+    pub missed: Vec<Gap>,
     /// A write may still be under way.
     pub unanswered: bool,
     /// The time at which everything that is recorded of the workers had come in.
@@ -83,6 +85,9 @@ pub struct Drive<'a> {
     running: BTreeSet<Name>,
     done: BTreeSet<String>,
     gaps: Vec<Gap>,
+    /// What is not done of the timeline is passed over.
+    is_search: bool,
+    missed: Vec<Gap>,
     unanswered: bool,
 }
 
@@ -117,7 +122,18 @@ impl<'a> Drive<'a> {
             running: names,
             done: BTreeSet::new(),
             gaps: Vec::new(),
+            is_search: false,
+            missed: Vec::new(),
             unanswered: false,
+        }
+    }
+
+    /// Passes over what is not done of the timeline, instead of giving the case up: a search draws
+    /// events that never come, and faults of workers that have ended by then.
+    pub fn of_a_search(self) -> Drive<'a> {
+        Drive {
+            is_search: true,
+            ..self
         }
     }
 
@@ -160,10 +176,14 @@ impl<'a> Drive<'a> {
         if self.gaps.is_empty() {
             let never = self.timeline.awaited().into_iter();
             let never = never.map(|trigger| Gap::from(format!("`{trigger}` never came")));
-            self.gaps = never.collect();
+            match self.is_search {
+                true => self.missed.extend(never),
+                false => self.gaps = never.collect(),
+            }
         }
         DriveResult {
             gaps: self.gaps,
+            missed: self.missed,
             unanswered: self.unanswered,
             ended_ns,
         }
@@ -306,10 +326,16 @@ impl<'a> Drive<'a> {
         match told {
             Told::Event { source, event } => self.event(&source, event, None).await,
             // Going on would mean waiting for events that this fault was to bring about.
-            Told::Unproven(NotProven { fault, text }) => self.gaps.push(Gap {
-                fault,
-                text: format!("not proven: {text}"),
-            }),
+            Told::Unproven(not_proven) => {
+                let is_passed_over = self.is_search && not_proven.is_of_nothing;
+                let NotProven { fault, text, .. } = not_proven;
+                let text = format!("not proven: {text}");
+                let gap = Gap { fault, text };
+                match is_passed_over {
+                    true => self.missed.push(gap),
+                    false => self.gaps.push(gap),
+                }
+            }
             Told::Begun { gate } => {
                 if let Some(gate) = gate
                     && let Some(holding) = self.gates.get_mut(&gate)
@@ -331,7 +357,11 @@ impl<'a> Drive<'a> {
 
     /// Returns whether all workers and entries have ended.
     fn is_quiet(&self) -> bool {
-        self.running.is_empty() && self.unfinished == 0
+        let mut running = self.running.iter();
+        // In a search, those whose start never comes are not waited for.
+        let is_search = self.is_search && self.not_ready.is_empty();
+        let is_left = |worker| is_search && self.timeline.holds(worker);
+        self.unfinished == 0 && running.all(is_left)
     }
 
     /// Returns whether rows are awaited: the resource may report the last write after its worker

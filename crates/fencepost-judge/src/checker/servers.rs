@@ -15,6 +15,8 @@ pub(super) struct Stay<'a> {
     pub end: Option<(u64, StayEnd)>,
     /// The time at which a renewal re-created it after its end, if one did.
     pub recreated_ns: Option<u64>,
+    /// It began while its server was losing its data, and may have come after that.
+    may_outlive_loss: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,10 +222,11 @@ impl<'d, 'a> Servers<'d, 'a> {
         let stays = self.stays(hold);
         // If the owners of several stays are not known, any of them may be the one.
         let is_own = !self.own(hold).is_empty();
-        if !is_own && stays.iter().any(|stay| stay.end.is_none()) {
+        let certain = |stay: &&Stay<'a>| stay.end.filter(|_| !stay.may_outlive_loss);
+        if !is_own && stays.iter().any(|stay| certain(stay).is_none()) {
             return None;
         }
-        let mut ends: Vec<(u64, StayEnd)> = stays.iter().filter_map(|stay| stay.end).collect();
+        let mut ends: Vec<(u64, StayEnd)> = stays.iter().filter_map(certain).collect();
         ends.sort_by_key(|&(at_ns, _)| at_ns);
         let spare = match self.needed(hold) {
             _ if !is_own => ends.len().saturating_sub(1),
@@ -238,23 +241,48 @@ fn owner<'a>(hold: &Hold<'a>) -> Option<&'a str> {
     hold.grant.map(|grant| grant.owner)
 }
 
+/// Somewhere in between, a server lost its data.
+#[derive(Clone, Copy)]
+struct Loss {
+    asked_ns: u64,
+    observed_ns: u64,
+}
+
+impl Loss {
+    fn ends(self, stays: &mut [Stay]) {
+        let last = stays.last_mut();
+        if let Some(last) = last.filter(|last| last.end.is_none() || last.may_outlive_loss) {
+            last.end = Some((self.observed_ns, StayEnd::Forgotten));
+            last.may_outlive_loss = last.from_ns >= self.asked_ns;
+        }
+    }
+}
+
 /// Returns when a server was observed to have lost its data. An event seen before that
 /// may have happened before; a promoted replica keeps the data that it received.
-fn losses(node: &str, episodes: &Episodes) -> Vec<u64> {
+fn losses(node: &str, episodes: &Episodes) -> Vec<Loss> {
     let losses = episodes.of_target(node);
     let losses = losses.filter(|it| it.kind == FaultKind::RestartEmpty);
-    losses.filter_map(|it| it.observed_ns()).collect()
+    let losses = losses.filter_map(|it| {
+        let observed_ns = it.observed_ns()?;
+        let asked = it.stage(FaultStage::Requested);
+        Some(Loss {
+            asked_ns: asked.map_or(observed_ns, |row| row.at_ns),
+            observed_ns,
+        })
+    });
+    losses.collect()
 }
 
 /// Makes stays from the rows of one key on one server, in the server's order.
-fn stays<'a>(rows: &[&'a LockEvent], losses: &[u64], disturbed: &[Span]) -> Vec<Stay<'a>> {
+fn stays<'a>(rows: &[&'a LockEvent], losses: &[Loss], disturbed: &[Span]) -> Vec<Stay<'a>> {
     let mut all: Vec<Stay> = Vec::new();
     // The last stay of each owner.
     let mut last_of: HashMap<&str, usize> = HashMap::new();
     let mut losses = losses.iter().copied().peekable();
     for row in rows {
-        while let Some(lost_ns) = losses.next_if(|&lost_ns| lost_ns <= row.at_ns) {
-            end(&mut all, lost_ns, StayEnd::Forgotten);
+        while let Some(loss) = losses.next_if(|loss| loss.observed_ns <= row.at_ns) {
+            loss.ends(&mut all);
         }
         let owner = row.owner.as_deref();
         match row.kind {
@@ -273,6 +301,7 @@ fn stays<'a>(rows: &[&'a LockEvent], losses: &[u64], disturbed: &[Span]) -> Vec<
                         from_ns: row.at_ns,
                         end: None,
                         recreated_ns: None,
+                        may_outlive_loss: false,
                     });
                 }
             }
@@ -299,8 +328,8 @@ fn stays<'a>(rows: &[&'a LockEvent], losses: &[u64], disturbed: &[Span]) -> Vec<
             LockEventKind::Queued | LockEventKind::Left => {}
         }
     }
-    for lost_ns in losses {
-        end(&mut all, lost_ns, StayEnd::Forgotten);
+    for loss in losses {
+        loss.ends(&mut all);
     }
     all
 }
@@ -316,13 +345,23 @@ fn bring_back(stays: &mut [Stay], last_of: &HashMap<&str, usize>, row: &LockEven
     };
     let own = row.owner.as_deref().and_then(|owner| last_of.get(owner));
     let own = own.map(|&own| &mut stays[own]);
+    let own = own.filter(|stay| !stay.may_outlive_loss);
     if let Some(own) = own.filter(|stay| stay.end.is_some_and(is_gone)) {
         own.recreated_ns.get_or_insert(at_ns);
     }
 }
 
 fn end(stays: &mut [Stay], at_ns: u64, how: StayEnd) {
-    if let Some(last) = stays.last_mut() {
-        last.end.get_or_insert((at_ns, how));
+    let Some(last) = stays.last_mut() else {
+        return;
+    };
+    if last.may_outlive_loss && how != StayEnd::Replaced {
+        // It was still there to be ended.
+        last.may_outlive_loss = false;
+        last.end = None;
     }
+    last.end.get_or_insert((at_ns, how));
 }
+
+#[cfg(test)]
+mod tests;

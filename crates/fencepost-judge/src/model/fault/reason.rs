@@ -180,6 +180,28 @@ pub enum UnprovenReason {
     Unknown,
 }
 
+impl UnprovenReason {
+    /// Returns whether the fault did nothing: there was nobody that it could be done to, or it had
+    /// been done already.
+    pub fn is_of_nothing(&self) -> bool {
+        use UnprovenReason::*;
+        matches!(
+            self,
+            ProcessEnded
+                | EndedAlready
+                | NotRunning
+                | StoppedAlready
+                | FrozenAlready
+                | NobodyLeft
+                | LossyAlready
+                | NoClock
+                | ClockOffAlready { .. }
+                | NothingStopped { .. }
+                | PrimaryAlready
+        )
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
