@@ -22,18 +22,35 @@ const REFUSES: i64 = 1;
 /// What a member says before it has a leader; everything else comes with one.
 const LISTENS: &str = "serving peer traffic";
 
+/// The options that say what a simulated cluster knows without them.
+const WITHOUT_MEANING: [&str; 6] = [
+    "--name",
+    "--data-dir",
+    "--listen-peer-urls",
+    "--initial-advertise-peer-urls",
+    "--listen-client-urls",
+    "--advertise-client-urls",
+];
+
 impl SimulatedEtcd {
     pub fn new(node: &NodeSpec) -> ClusterResult<SimulatedEtcd> {
-        let words = node.command.iter();
-        let mut options = words.filter_map(|word| word.strip_prefix("--initial-cluster="));
-        let cluster = options.next().unwrap_or_default().split(',');
-        let cluster: Vec<Peer> = cluster.filter_map(peer).collect();
         let name = node.name.as_str();
+        let lacks = |word: &str| ClusterError::NotHere {
+            what: format!("start {name} with `{word}`"),
+        };
+        let mut cluster = Vec::new();
+        for word in node.command.iter().skip(1) {
+            let (option, value) = word.split_once('=').unwrap_or((word, ""));
+            match option {
+                "--initial-cluster" => cluster.extend(value.split(',').filter_map(peer)),
+                option if WITHOUT_MEANING.contains(&option) => {}
+                _ => return Err(lacks(word)),
+            }
+        }
         let own = cluster.iter().find(|peer| peer.name == name);
-        let what = format!("start {name}");
-        let missing = || ClusterError::failed(what, "--initial-cluster does not name it");
+        let unnamed = || lacks("an --initial-cluster that does not name it");
         Ok(SimulatedEtcd {
-            peer_port: own.ok_or_else(missing)?.port,
+            peer_port: own.ok_or_else(unnamed)?.port,
             etcd: Etcd::new(name, &cluster),
             has_others: cluster.len() > 1,
         })

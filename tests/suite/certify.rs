@@ -190,9 +190,9 @@ async fn what_is_not_there_or_not_allowed_is_said_with_a_remedy() {
         .await
         .expect_code(69)
         .expect_said(&["no connection: Connection refused"]);
-    // It answers 404 to what is not there, as a resource does, and is none.
+    // An S3 answers 404 to what is not there, as a resource does.
     certify(&[&endpoint])
         .await
         .expect_code(69)
-        .expect_said(&["does the address lead elsewhere?"]);
+        .expect_said(&["check the address"]);
 }

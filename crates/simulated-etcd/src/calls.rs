@@ -117,6 +117,11 @@ pub async fn grant(etcd: &Etcd, mut asked: LeaseGrantRequest) -> Answered {
 
 async fn time_to_live(etcd: &Etcd, asked: LeaseTimeToLiveRequest) -> Answered {
     let left_s = etcd.lease_left(asked.id, false).await?;
+    let is_known = etcd.change(|state| state.store.leases.contains_key(&asked.id));
+    if left_s.is_some() && !is_known {
+        // The leader granted it, and this member has not learned of that yet.
+        etcd.confirm().await?;
+    }
     etcd.change(|state| {
         let mut answer = LeaseTimeToLiveResponse {
             header: state.header(),

@@ -34,4 +34,4 @@ fn page(etcd: &Etcd) -> String {
 }
 
 /// The version that it answers like.
-pub const VERSION: &str = "3.5.0";
+pub const VERSION: &str = "3.5.16";

@@ -26,8 +26,8 @@
 //! It answers as an etcd 3.5 does. A test of the suite sends the same random requests to this one
 //! and to a real one, and compares the answers and the events.
 //!
-//! What is missing is answered as unimplemented: compaction, users, changes of the members,
-//! transactions in others, puts that keep the value or the lease. A log is never cut short. A read that has to be
+//! Compaction, users, changes of the members, transactions in others, puts that keep the value or
+//! the lease are answered as unimplemented. A watch ignores `progress_notify` and `fragment`. A log is never cut short. A read that has to be
 //! confirmed is an entry of the log. A member that comes back without its disk begins as if it were new,
 //! where a real one asks the others first, and ends.
 

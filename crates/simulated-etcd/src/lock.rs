@@ -38,23 +38,26 @@ pub async fn serve(
     let header = match place {
         Place::First(header) => header,
         Place::Behind { revision } => {
-            let first = tokio::select! {
-                biased;
-                first = until_first(etcd, &line, revision) => first,
-                () = answers.given_up() => Err(Status::too_slow()),
-            };
-            if let Err(status) = first {
-                let _or_it_ends_with_its_lease = remove(etcd, &key).await;
-                return Err(nameless(status));
-            }
-            let own = get(
-                etcd,
-                RangeRequest {
+            let first = async {
+                until_first(etcd, &line, revision).await?;
+                let own = RangeRequest {
                     key: key.clone(),
                     ..RangeRequest::default()
-                },
-            );
-            let own = own.await.map_err(nameless)?;
+                };
+                get(etcd, own).await
+            };
+            let first = tokio::select! {
+                biased;
+                first = first => first,
+                () = answers.given_up() => Err(Status::too_slow()),
+            };
+            let own = match first {
+                Ok(own) => own,
+                Err(status) => {
+                    let _or_it_ends_with_its_lease = remove(etcd, &key).await;
+                    return Err(nameless(status));
+                }
+            };
             if own.kvs.is_empty() {
                 return Err(Status::session_over());
             }

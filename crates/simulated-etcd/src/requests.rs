@@ -4,9 +4,11 @@ use crate::Etcd;
 use crate::peer::{Command, Deed};
 use crate::state::{Answered, LeaseNow};
 use crate::status::Status;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
 use std::time::Duration;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 /// A member gives up then: five seconds and two elections.
 const GIVE_UP_AFTER: Duration = Duration::from_secs(7);
@@ -39,15 +41,24 @@ impl Etcd {
 
     /// Returns when this member knows everything that was committed before.
     pub(crate) async fn confirm(&self) -> Result<(), Status> {
-        let confirmed = async {
-            loop {
-                if let Ok(Ok(_)) = timeout(ASK_AGAIN, self.carry_out(None)).await {
-                    return;
+        let give_up_at = Instant::now() + GIVE_UP_AFTER;
+        let id = self.change(|state| state.next_number());
+        while Instant::now() < give_up_at {
+            let ask_again_at = give_up_at.min(Instant::now() + ASK_AGAIN);
+            let rings = self.bell.notified();
+            let (waiter, carried_out) = oneshot::channel();
+            // Under one id: an answer to an earlier time counts, however late it is.
+            let command = Command { id, deed: None };
+            if self.change(|state| state.propose(command, waiter)) {
+                if let Ok(Ok(answer)) = timeout_at(ask_again_at, carried_out).await {
+                    return answer.map(drop);
                 }
+                sleep_until(ask_again_at).await;
+            } else {
+                let _or_nothing_happens = timeout_at(ask_again_at, rings).await;
             }
-        };
-        let confirmed = timeout(GIVE_UP_AFTER, confirmed).await;
-        confirmed.map_err(|_| Status::too_slow())
+        }
+        Err(Status::too_slow())
     }
 
     /// Lets a lease begin anew; returns its TTL, or 0 if there is no such lease. A leader makes
@@ -64,18 +75,23 @@ impl Etcd {
     /// no such lease. `renew` lets it begin anew.
     pub(crate) async fn lease_left(&self, lease: i64, renew: bool) -> Result<Option<i64>, Status> {
         let give_up_at = Instant::now() + GIVE_UP_AFTER;
+        // However late the leader answers, it counts.
+        let mut answers = FuturesUnordered::new();
         while Instant::now() < give_up_at {
             let rings = self.bell.notified();
-            match self.change(|state| state.lease(lease, renew)) {
+            let asked = match self.change(|state| state.lease(lease, renew)) {
                 LeaseNow::Is(left_s) => return Ok(left_s),
                 LeaseNow::LeaderSays(says) => {
-                    if let Ok(Ok(left_s)) = timeout(ASK_AGAIN, says).await {
-                        return Ok(left_s);
-                    }
+                    answers.push(says);
+                    true
                 }
-                LeaseNow::Later => {
-                    let _or_nothing_happens = timeout(ASK_AGAIN, rings).await;
-                }
+                LeaseNow::Later => false,
+            };
+            tokio::select! {
+                biased;
+                Some(Ok(left_s)) = answers.next() => return Ok(left_s),
+                () = rings, if !asked => {}
+                () = sleep(ASK_AGAIN) => {}
             }
         }
         Err(Status::too_slow())

@@ -19,6 +19,14 @@ struct Watch {
     next: i64,
 }
 
+/// The watches of one stream.
+#[derive(Default)]
+struct Watches {
+    all: BTreeMap<i64, Watch>,
+    /// No id is given twice, unless a client asks for it.
+    next_id: i64,
+}
+
 /// What is meant by no watch.
 const NO_WATCH: i64 = -1;
 
@@ -28,7 +36,7 @@ pub async fn serve(
     answers: &mut Answers,
     needs_leader: bool,
 ) -> Result<(), Status> {
-    let mut watches = BTreeMap::new();
+    let mut watches = Watches::default();
     let mut leaderless = pin!(etcd.leaderless(needs_leader));
     loop {
         let rings = etcd.bell.notified();
@@ -44,18 +52,19 @@ pub async fn serve(
         let Some(WatchRequest { asked }) = asked else {
             return Ok(());
         };
-        let response = etcd.change(|state| answer(state, &mut watches, asked?));
-        if let Some(response) = response {
+        let responses = etcd.change(|state| {
+            // An answer tells a revision, so what happened up to it comes first.
+            let mut responses = news(state, &mut watches);
+            responses.extend(asked.and_then(|asked| answer(state, &mut watches, asked)));
+            responses
+        });
+        for response in responses {
             answers.send(&response.encode_to_vec())?;
         }
     }
 }
 
-fn answer(
-    state: &mut State,
-    watches: &mut BTreeMap<i64, Watch>,
-    asked: WatchAsked,
-) -> Option<WatchResponse> {
+fn answer(state: &mut State, watches: &mut Watches, asked: WatchAsked) -> Option<WatchResponse> {
     let response = WatchResponse {
         header: state.header(),
         ..WatchResponse::default()
@@ -66,7 +75,7 @@ fn answer(
             ..begin(watches, create, state.store.revision, response)
         },
         WatchAsked::Cancel(WatchCancelRequest { watch_id }) => {
-            watches.remove(&watch_id)?;
+            watches.all.remove(&watch_id)?;
             WatchResponse {
                 watch_id,
                 canceled: true,
@@ -81,32 +90,36 @@ fn answer(
 }
 
 fn begin(
-    watches: &mut BTreeMap<i64, Watch>,
+    watches: &mut Watches,
     create: WatchCreateRequest,
     revision: i64,
     response: WatchResponse,
 ) -> WatchResponse {
-    let is_taken = |id: &i64| watches.contains_key(id);
-    if create.watch_id != 0 && is_taken(&create.watch_id) {
-        return WatchResponse {
-            watch_id: NO_WATCH,
-            canceled: true,
-            cancel_reason: "mvcc: duplicate watch ID provided on the WatchStream".to_owned(),
-            ..response
-        };
-    }
-    let free = (0..).find(|id| !is_taken(id)).unwrap_or_default();
-    let watch_id = if create.watch_id == 0 {
-        free
-    } else {
-        create.watch_id
+    let refused = |reason: &str| WatchResponse {
+        watch_id: NO_WATCH,
+        canceled: true,
+        cancel_reason: reason.to_owned(),
+        ..response.clone()
     };
+    let is_taken = |id: &i64| watches.all.contains_key(id);
+    if create.watch_id != 0 && is_taken(&create.watch_id) {
+        return refused("mvcc: duplicate watch ID provided on the WatchStream");
+    }
     // No key is all keys from the first on.
     let key = if create.key.is_empty() {
         vec![0]
     } else {
         create.key
     };
+    if create.range_end.as_slice() > [0].as_slice() && create.range_end <= key {
+        return refused("mvcc: watcher range is empty");
+    }
+    let mut watch_id = create.watch_id;
+    if watch_id == 0 {
+        let free = (watches.next_id..).find(|id| !is_taken(id));
+        watch_id = free.unwrap_or_default();
+        watches.next_id = watch_id + 1;
+    }
     let watch = Watch {
         keys: span(&key, &create.range_end),
         filters: create.filters,
@@ -116,7 +129,7 @@ fn begin(
             start => start,
         },
     };
-    watches.insert(watch_id, watch);
+    watches.all.insert(watch_id, watch);
     WatchResponse {
         watch_id,
         ..response
@@ -124,14 +137,14 @@ fn begin(
 }
 
 /// Returns what the watches have not seen yet, in the order in which it happened.
-fn news(state: &mut State, watches: &mut BTreeMap<i64, Watch>) -> Vec<WatchResponse> {
+fn news(state: &mut State, watches: &mut Watches) -> Vec<WatchResponse> {
     let header = state.header().unwrap_or_default();
-    let Some(next) = watches.values().map(|watch| watch.next).min() else {
+    let Some(next) = watches.all.values().map(|watch| watch.next).min() else {
         return Vec::new();
     };
     let mut all = Vec::new();
     for batch in state.store.changes_since(next) {
-        for (id, watch) in watches.iter_mut() {
+        for (id, watch) in watches.all.iter_mut() {
             let events = watch.see(batch);
             if events.is_empty() {
                 continue;

@@ -9,7 +9,7 @@ use simulated_etcd::{Etcd, Peer, Start};
 use std::io;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::io::{DuplexStream, duplex};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream, duplex, split};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::transport::Endpoint;
@@ -21,6 +21,8 @@ struct Cluster {
     tasks: Arc<Vec<Mutex<JoinSet<()>>>>,
     seed: u64,
     began_at: Instant,
+    /// What members say to each other takes so long at least.
+    delay: Duration,
 }
 
 impl Cluster {
@@ -29,6 +31,10 @@ impl Cluster {
     }
 
     async fn of_seed(size: u16, seed: u64) -> Cluster {
+        Cluster::with_delay(size, seed, Duration::ZERO).await
+    }
+
+    async fn with_delay(size: u16, seed: u64, delay: Duration) -> Cluster {
         let peer = |port: u16| Peer {
             name: format!("etcd-{port}"),
             host: "etcd".to_owned(),
@@ -41,6 +47,7 @@ impl Cluster {
             tasks: Arc::new((0..size).map(|_| Mutex::default()).collect()),
             seed,
             began_at: Instant::now(),
+            delay,
         };
         for at in 0..cluster.members.len() {
             cluster.begin(at);
@@ -59,9 +66,13 @@ impl Cluster {
             seed: self.seed * 10 + at as u64,
         });
         let (member, members) = (self.members[at].clone(), self.members.clone());
-        let tasks = self.tasks.clone();
+        let (tasks, delay) = (self.tasks.clone(), self.delay);
         let dial = move |_, port: u16| {
             let connected = connect(&members, &tasks, usize::from(port));
+            let connected = connected.map(|stream| match delay.is_zero() {
+                true => stream,
+                false => slowed(stream, delay),
+            });
             async move { connected }
         };
         let run = async move { match member.run(dial).await {} };
@@ -108,6 +119,29 @@ fn connect(members: &[Etcd], tasks: &[Mutex<JoinSet<()>>], at: usize) -> io::Res
     let served = members[at].serve(theirs);
     tasks.spawn(async move { drop(served.await) });
     Ok(ours)
+}
+
+/// Returns the other end of a connection through which everything takes so long.
+fn slowed(far: DuplexStream, delay: Duration) -> DuplexStream {
+    let (near, middle) = duplex(1 << 16);
+    let ((from_near, to_near), (from_far, to_far)) = (split(middle), split(far));
+    tokio::spawn(pass_on(from_near, to_far, delay));
+    tokio::spawn(pass_on(from_far, to_near, delay));
+    near
+}
+
+async fn pass_on(
+    mut from: impl AsyncRead + Unpin,
+    mut to: impl AsyncWrite + Unpin,
+    delay: Duration,
+) {
+    let mut bytes = vec![0; 1 << 16];
+    while let Ok(count @ 1..) = from.read(&mut bytes).await {
+        sleep(delay).await;
+        if to.write_all(&bytes[..count]).await.is_err() {
+            return;
+        }
+    }
 }
 
 fn message(error: Error) -> String {
@@ -215,6 +249,21 @@ async fn a_minority_says_that_nobody_leads() {
     let ended = timeout(Duration::from_secs(5), watch.message()).await;
     let ended = ended.expect("the watch ends").unwrap_err();
     assert_eq!(message(ended), "etcdserver: no leader");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cluster_whose_members_are_slow_answers_all_the_same() {
+    let slow = async {
+        let cluster = Cluster::with_delay(3, 1, Duration::from_millis(350)).await;
+        let mut client = cluster.client(cluster.follower()).await;
+        client.put("k", "v", None).await.expect("it is put");
+        assert!(has(&mut client, "k").await);
+        let lease = client.lease_grant(10, None).await.expect("a lease").id();
+        let left = client.lease_time_to_live(lease, None).await;
+        assert!(left.expect("it is there").ttl() > 0);
+    };
+    let answered = timeout(Duration::from_secs(60), slow).await;
+    answered.expect("each answer takes more than half a second, and counts");
 }
 
 #[tokio::test(start_paused = true)]

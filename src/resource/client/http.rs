@@ -223,9 +223,21 @@ impl HttpClient {
     }
 }
 
-/// The message of an answer that is none of the resource's.
-const FROM_SOMEBODY_ELSE: &str =
-    "no resource of fencepost says so; does the address lead elsewhere?";
+const FROM_SOMEBODY_ELSE: &str = "this is not a resource of fencepost; check the address";
+const SHOWN_CHARS: usize = 200;
+
+/// Returns the message of an answer that is not in the words of the resource: its first line. An
+/// answer without a body comes from the limits of HTTP, also at the resource.
+fn foreign(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    match text.trim().lines().next() {
+        None => "without a body".to_owned(),
+        Some(line) => {
+            let line: String = line.chars().take(SHOWN_CHARS).collect();
+            format!("{line} ({FROM_SOMEBODY_ELSE})")
+        }
+    }
+}
 
 /// What the resource answers if something is wrong.
 #[derive(Deserialize)]
@@ -239,8 +251,10 @@ async fn successful(name: &str, response: Response) -> Result<Response, ClientEr
         return Ok(response);
     }
     let bytes = body(name, response).await?;
-    let said = serde_json::from_slice(&bytes).map(|ErrorBody { error }| error);
-    let message = said.unwrap_or_else(|_| FROM_SOMEBODY_ELSE.to_owned());
+    let message = match serde_json::from_slice(&bytes) {
+        Ok(ErrorBody { error }) => error,
+        Err(_) => foreign(&bytes),
+    };
     if status.is_client_error() || status == StatusCode::INSUFFICIENT_STORAGE {
         return Err(ClientError::BadRequest {
             request: name.to_owned(),

@@ -28,6 +28,9 @@ pub struct Wire {
 const PING_EVERY: Duration = Duration::from_secs(6);
 const PONG_WITHIN: Duration = Duration::from_secs(2);
 
+/// Longer than any play.
+const A_LONG_TIME: Duration = Duration::from_secs(86_400);
+
 /// Makes clients that connect at the first request, and again after the connection broke.
 pub async fn wire(address: &str, options: ConnectOptions) -> Result<Wire, Failure> {
     let client = Client::connect([address], Some(options)).await?;
@@ -71,6 +74,10 @@ fn channel_in(world: &Arc<dyn World>, address: &str) -> Result<tonic::transport:
         .keep_alive_while_idle(true)
         .http2_keep_alive_interval(PING_EVERY)
         .keep_alive_timeout(PONG_WITHIN)
+        // By default h2 forgets streams that were reset after a second of real time, and answers
+        // what still comes for them; then two plays would differ.
+        .http2_reset_stream_duration(A_LONG_TIME)
+        .http2_max_concurrent_reset_streams(usize::MAX)
         .executor(Executor(world.clone()));
     let world = world.clone();
     Ok(

@@ -104,14 +104,13 @@ impl Raft {
         self.append_everywhere();
     }
 
-    /// Puts a command into the log, or sends it to the leader; returns whether there is one.
-    pub fn propose(&mut self, command: Command) -> bool {
+    /// Puts a command into the log, or sends it to the leader, if there is one.
+    pub fn propose(&mut self, command: Command) {
         match self.leader {
             Some(leader) if leader == self.id => self.add(command),
             Some(leader) => self.send(leader, self.disk.term, Word::Propose(command)),
-            None => return false,
+            None => {}
         }
-        true
     }
 
     pub fn receive(&mut self, message: PeerMessage) {
@@ -130,10 +129,7 @@ impl Raft {
                     is_trial: true,
                     is_yes: false,
                 }),
-                Word::Propose(command) => {
-                    self.propose(command);
-                    return;
-                }
+                Word::Propose(command) => return self.propose(command),
                 _ => return,
             };
             return self.send(from, self.disk.term, word);
@@ -143,9 +139,7 @@ impl Raft {
             Word::Vote(vote) => self.counted(from, &vote),
             Word::Append(append) => self.append(from, append),
             Word::Appended(appended) => self.appended(from, &appended),
-            Word::Propose(command) => {
-                self.propose(command);
-            }
+            Word::Propose(command) => self.propose(command),
             // Leases are nothing that Raft knows of.
             Word::AskLease(_) | Word::LeaseIs(_) => {}
         }
