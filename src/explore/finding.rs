@@ -32,6 +32,9 @@ pub struct Finding {
     pub came: u32,
     pub plays: u32,
     pub about: String,
+    /// Why a run of the scenario would be inconclusive all the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub doubt: Option<String>,
     /// The scenario's file; none if it could not be written.
     pub file: Option<PathBuf>,
     pub scenario: String,
@@ -44,16 +47,19 @@ impl Search<'_> {
         state: &mut State,
         number: u64,
         case: &Node,
-        kinds: &[ViolationKind],
+        shown: &Shown,
         until: Option<Instant>,
     ) {
+        let (kinds, is_certain) = (&shown.kinds, shown.doubt.is_none());
         let findings = &mut state.explored.findings;
         for finding in findings.iter_mut() {
             finding.tries += u64::from(kinds.contains(&finding.kind));
         }
         let is_known = |kind: &ViolationKind| {
             let mut all = findings.iter();
-            all.any(|it| it.kind == *kind || it.also.contains(kind))
+            // One that a run would doubt gives way to one that it would not.
+            let counts = |it: &Finding| it.doubt.is_none() || !is_certain;
+            all.any(|it| counts(it) && (it.kind == *kind || it.also.contains(kind)))
         };
         let new = kinds.iter().filter(|kind| !is_known(kind));
         // Whoever breaks the lock's word says more than what becomes of the writes.
@@ -63,6 +69,14 @@ impl Search<'_> {
         let Some(mut finding) = self.confirm(number, case, *kind, until) else {
             return;
         };
+        if finding.doubt.is_none() {
+            let mut doubted = findings.extract_if(.., |it| it.doubt.is_some() && it.kind == *kind);
+            if let Some(before) = doubted.next() {
+                finding.tries += before.tries;
+                // It is worth nothing any more, and does no harm where it stays.
+                let _or_it_stays = before.file.map(std::fs::remove_file);
+            }
+        }
         let path = state.folder.join(format!("{}.yml", name_of(*kind, number)));
         match write_whole(&path, finding.scenario.as_bytes()) {
             Ok(()) => finding.file = Some(path),
@@ -116,12 +130,14 @@ impl Search<'_> {
             came,
             plays: PLAYS,
             about: kind.means().to_owned(),
+            doubt: None,
             file: None,
             scenario: String::new(),
         };
         let (shown, stories) = self.told(&small, own).unzip();
         let mut all_kinds = vec![kind];
         if let Some(shown) = shown {
+            finding.doubt = shown.doubt;
             finding.also = shown.kinds;
             finding.also.retain(|other| *other != kind);
             all_kinds.extend(shown.all_kinds);
@@ -160,10 +176,14 @@ impl Search<'_> {
             1 => String::new(),
             seed => format!(" --seed {seed}"),
         };
+        let doubt = finding.doubt.as_ref();
+        let doubt = doubt.map_or(String::new(), |it| {
+            format!("# A run is inconclusive: {it}\n")
+        });
         let name = name_of(finding.kind, number);
         let file = file_of(&name, &finding.about, case, kinds);
         format!(
-            "# Found by fencepost explore --seed {seed}, try {number}; it came in {}.\n# fencepost run {name}.yml --runtime {runtime}{own_seed}{mutant}\n{}",
+            "# Found by fencepost explore --seed {seed}, try {number}; it came in {}.\n# fencepost run {name}.yml --runtime {runtime}{own_seed}{mutant}\n{doubt}{}",
             finding.rate(),
             write(&file)
         )

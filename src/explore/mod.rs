@@ -121,7 +121,9 @@ impl Search<'_> {
                 Budget::For(length) => Some(started + length),
             };
             let is_late = until.is_some_and(|until| Instant::now() >= until);
-            let is_over = is_late || self.until_found && !state.explored.findings.is_empty();
+            let mut findings = state.explored.findings.iter();
+            let is_found = findings.any(|it| it.doubt.is_none());
+            let is_over = is_late || self.until_found && is_found;
             if is_over || from >= to || self.lab.interrupt.is_cancelled() {
                 break;
             }
@@ -273,7 +275,7 @@ impl Search<'_> {
                 state.explored.orders = state.ground.orders();
             }
             if !shown.kinds.is_empty() {
-                self.found(state, tried.number, &tried.case, &shown.kinds, until);
+                self.found(state, tried.number, &tried.case, &shown, until);
             }
         }
         if is_simulated && !is_whole {
