@@ -72,7 +72,7 @@ impl Search<'_> {
         if finding.doubt.is_none() {
             let mut doubted = findings.extract_if(.., |it| it.doubt.is_some() && it.kind == *kind);
             if let Some(before) = doubted.next() {
-                finding.tries += before.tries;
+                finding.tries = before.tries;
                 // It is worth nothing any more, and does no harm where it stays.
                 let _or_it_stays = before.file.map(std::fs::remove_file);
             }
