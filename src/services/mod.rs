@@ -1,4 +1,4 @@
-//! The lock services. Each has a file with everything that is particular to it: its servers, how a
+//! The lock services. Each has a folder with everything that is particular to it: its servers, how a
 //! lock on it is opened, what it promises, how an observer watches it.
 
 mod consul;
@@ -20,15 +20,18 @@ mod redlock;
 pub mod zookeeper;
 
 pub use dynamodb::settings as dynamodb_settings;
+pub use etcd::EtcdBystander;
 pub use floor::{BareWrites, Floor};
 pub use guest::{Guest, Sighting, Visit};
 pub use key_template::KeyTemplate;
 #[cfg(debug_assertions)]
 pub use mutant::changes;
-use observe::Layout;
-pub use observe::{EtcdBystander, RedisBystander, Watch};
+pub use observe::Watch;
 pub use options::{LockOptions, OnLost, ReleaseStyle};
 pub use recorded::{outcome, valid_until_ns};
+pub use redis::RedisBystander;
+
+use observe::Layout;
 
 use crate::model::{ServicePlan, joined, not_one_of};
 use fencing_lock::{Env, LockBackend, LockError, LockProblem};

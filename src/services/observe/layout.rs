@@ -4,7 +4,7 @@ use crate::services::KeyTemplate;
 use fencing_lock::servers::{lock_of_etcd_place as lock_of, lock_of_redis_name};
 
 pub struct Layout {
-    pub(super) template: KeyTemplate,
+    pub template: KeyTemplate,
     /// The locks are this program's, and not those of another library.
     own: bool,
     /// At a server of somebody else's: how the keys of this run begin. Nothing else is watched
@@ -29,17 +29,17 @@ impl Layout {
         self
     }
 
-    pub(super) fn is_own(&self) -> bool {
+    pub fn is_own(&self) -> bool {
         self.own
     }
 
     /// Returns whether the server is somebody else's.
-    pub(super) fn is_guest(&self) -> bool {
+    pub fn is_guest(&self) -> bool {
         self.within.is_some()
     }
 
     /// Returns whether a lock is watched.
-    pub(super) fn has(&self, lock: &str) -> bool {
+    pub fn has(&self, lock: &str) -> bool {
         let within = self.within.as_deref();
         within.is_none_or(|within| lock.starts_with(within))
     }
@@ -54,7 +54,7 @@ impl Layout {
     }
 
     /// Returns the channels to subscribe to at a Redis.
-    pub(super) fn channels(&self) -> String {
+    pub fn channels(&self) -> String {
         let KeyTemplate { before, after } = &self.template;
         let (before, after) = (escaped(before), escaped(after));
         let begins = match &self.within {
@@ -66,12 +66,12 @@ impl Layout {
     }
 
     /// Returns the part of a Redis channel's name that is in the place of the template's `{key}`.
-    pub(super) fn name_in<'a>(&self, channel: &'a str) -> Option<&'a str> {
+    pub fn name_in<'a>(&self, channel: &'a str) -> Option<&'a str> {
         self.name_of(channel.strip_prefix(NOTIFICATIONS)?)
     }
 
     /// Returns the same part of a key.
-    pub(super) fn name_of<'a>(&self, key: &'a str) -> Option<&'a str> {
+    pub fn name_of<'a>(&self, key: &'a str) -> Option<&'a str> {
         let template = &self.template;
         let name = key
             .strip_prefix(&template.before)?
@@ -80,7 +80,7 @@ impl Layout {
     }
 
     /// Returns the lock of this name.
-    pub(super) fn lock<'a>(&self, name: &'a str) -> &'a str {
+    pub fn lock<'a>(&self, name: &'a str) -> &'a str {
         match self.own {
             // A lock of another library may have no hash tag.
             true => lock_of_redis_name(name).unwrap_or(name),
@@ -89,7 +89,7 @@ impl Layout {
     }
 
     /// Returns the keys at a Redis that say who holds the lock of this name.
-    pub(super) fn keys(&self, name: &str) -> Vec<String> {
+    pub fn keys(&self, name: &str) -> Vec<String> {
         let lock = self.template.render(name);
         match self.own {
             true => vec![lock, format!("fence:{name}")],
@@ -99,13 +99,13 @@ impl Layout {
     }
 
     /// Returns the prefix of all keys in an etcd.
-    pub(super) fn prefix(&self) -> String {
+    pub fn prefix(&self) -> String {
         format!("{}{}", self.template.before, self.begins())
     }
 
     /// Returns the lock that a key of an etcd belongs to: the key is the lock's own, or a place in
     /// the line below it.
-    pub(super) fn lock_of_place(&self, place: &[u8]) -> Option<String> {
+    pub fn lock_of_place(&self, place: &[u8]) -> Option<String> {
         if self.own {
             return lock_of(place);
         }

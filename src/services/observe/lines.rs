@@ -6,7 +6,7 @@ use super::*;
 /// The first in a line holds its lock, so a grant is when an owner becomes the first. Arrivals
 /// behind others, and departures before the turn, are rows as well: from them the judge knows the
 /// order of a line.
-pub(super) struct Lines {
+pub struct Lines {
     node: String,
     /// The lines by the key of the lock; each in the order in which its places were made.
     lines: HashMap<String, BTreeMap<Age, LockPlace>>,
@@ -18,22 +18,22 @@ type Age = (i64, Vec<u8>);
 
 /// One place in a line, as the server reports it.
 #[derive(Clone, Debug)]
-pub(super) struct LockPlace {
-    pub(super) owner: Option<String>,
-    pub(super) token: Option<FencingToken>,
+pub struct LockPlace {
+    pub owner: Option<String>,
+    pub token: Option<FencingToken>,
     /// What ends the place if nobody deletes it: a lease, or a session.
-    pub(super) lease: i64,
+    pub lease: i64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub enum End {
     Deleted,
     /// Its lease is gone, so nobody had to delete it.
     WithItsLease,
 }
 
 impl Lines {
-    pub(super) fn new(node: &str) -> Lines {
+    pub fn new(node: &str) -> Lines {
         Lines {
             node: node.to_owned(),
             lines: HashMap::new(),
@@ -42,7 +42,7 @@ impl Lines {
 
     /// Adds a place that was made, or written again. A place that is written again before its turn
     /// makes no row.
-    pub(super) fn joined(
+    pub fn joined(
         &mut self,
         at_ns: u64,
         lock: &str,
@@ -65,18 +65,12 @@ impl Lines {
     }
 
     /// Returns the lease of a place, if its owner holds the lock.
-    pub(super) fn lease_of_holder(&self, lock: &str, place: &[u8]) -> Option<i64> {
+    pub fn lease_of_holder(&self, lock: &str, place: &[u8]) -> Option<i64> {
         let ((_, first), standing) = self.lines.get(lock)?.first_key_value()?;
         (first == place).then_some(standing.lease)
     }
 
-    pub(super) fn left(
-        &mut self,
-        at_ns: u64,
-        lock: &str,
-        place: &[u8],
-        end: End,
-    ) -> Vec<LockEvent> {
+    pub fn left(&mut self, at_ns: u64, lock: &str, place: &[u8], end: End) -> Vec<LockEvent> {
         let Some(line) = self.lines.get_mut(lock) else {
             return Vec::new();
         };

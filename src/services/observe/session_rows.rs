@@ -6,7 +6,7 @@ use serde::Deserialize;
 /// A grant or a release of a lock, as the session of its holder reports it.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
-pub(super) enum SessionChange {
+pub enum SessionChange {
     Granted {
         key: String,
         owner: String,
@@ -19,7 +19,7 @@ pub(super) enum SessionChange {
 }
 
 /// The locks that sessions hold, by key. A session has the number `S` at its server.
-pub(super) struct SessionHolds<S> {
+pub struct SessionHolds<S> {
     node: String,
     by_key: BTreeMap<String, SessionHold<S>>,
 }
@@ -31,7 +31,7 @@ struct SessionHold<S> {
 }
 
 impl<S: Copy + PartialEq> SessionHolds<S> {
-    pub(super) fn new(node: &str) -> SessionHolds<S> {
+    pub fn new(node: &str) -> SessionHolds<S> {
         SessionHolds {
             node: node.to_owned(),
             by_key: BTreeMap::new(),
@@ -39,19 +39,14 @@ impl<S: Copy + PartialEq> SessionHolds<S> {
     }
 
     /// Returns the sessions that hold something.
-    pub(super) fn sessions(&self) -> Vec<S> {
+    pub fn sessions(&self) -> Vec<S> {
         self.by_key.values().map(|hold| hold.session).collect()
     }
 
     /// A session that is granted what it holds already holds it twice, and has released it when
     /// both have. Another one is granted it only when the first has let it go, whose report can
     /// come a moment later.
-    pub(super) fn changed(
-        &mut self,
-        at_ns: u64,
-        session: S,
-        change: SessionChange,
-    ) -> Vec<LockEvent> {
+    pub fn changed(&mut self, at_ns: u64, session: S, change: SessionChange) -> Vec<LockEvent> {
         match change {
             SessionChange::Granted { key, owner, token } => {
                 let token = FencingToken(token);
@@ -80,7 +75,7 @@ impl<S: Copy + PartialEq> SessionHolds<S> {
     }
 
     /// Returns the ends of the holds of these sessions, which are over.
-    pub(super) fn over(&mut self, at_ns: u64, sessions: &[S]) -> Vec<LockEvent> {
+    pub fn over(&mut self, at_ns: u64, sessions: &[S]) -> Vec<LockEvent> {
         let all = std::mem::take(&mut self.by_key);
         let (over, held): (BTreeMap<_, _>, _) = all
             .into_iter()
@@ -104,7 +99,7 @@ impl<S: Copy + PartialEq> SessionHolds<S> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub mod tests {
     use super::*;
     use crate::model::joined;
 

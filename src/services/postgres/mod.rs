@@ -1,13 +1,16 @@
 //! One Postgres: leases that are rows of a table, and its advisory locks.
 
+mod guest;
+mod observer;
+mod rows;
+
 use super::floor::{ANSWER_WITHIN, BareWrites, Floor, answered};
-use super::guest;
-use super::observe::observe_postgres;
 use super::{Defect, LockServers, Opened, Program, Readback, Service, only};
 use crate::model::ServicePlan;
 use fencing_lock::servers::{PostgresConnection, connect_postgres, postgres_problem};
 use fencing_lock::{LockProblem, PostgresAdvisoryBackend, PostgresLeaseBackend, PostgresSettings};
 use futures_util::TryFutureExt;
+use observer::observe_postgres;
 use std::sync::Arc;
 
 const PROGRAM: Program = Program {
@@ -21,7 +24,7 @@ const PROGRAM: Program = Program {
         let (host, port) = (server.ip(), server.port());
         format!("psql -h {host} -p {port} -U postgres -c 'TABLE fencing_locks'")
     },
-    guest: Some(&guest::POSTGRES),
+    guest: Some(&guest::GUEST),
     observe: |watch, layout| Box::pin(observe_postgres(watch, layout)),
 };
 

@@ -1,11 +1,14 @@
 //! One Consul: a key that a session holds.
 
+mod observer;
+mod rows;
+
 use super::floor::{BareWrites, Floor};
-use super::observe::observe_consul;
 use super::{Defect, LockOptions, LockServers, Opened, Program, Readback, Service, only};
 use crate::model::{ClockName, ServicePlan};
 use fencing_lock::servers::ConsulAgent;
 use fencing_lock::{ConsulBackend, ConsulSettings, Env, LockProblem};
+use observer::observe_consul;
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,11 +1,14 @@
 //! One DynamoDB, or a server that speaks its protocol.
 
+mod observer;
+mod rows;
+
 use super::floor::{BareWrites, Floor};
-use super::observe::observe_dynamodb;
 use super::{Defect, LockServers, Opened, Program, Readback, Service, only};
 use crate::model::{ClockName, ServicePlan};
 use fencing_lock::servers::{DynamoDbApi, new_dynamodb_table};
 use fencing_lock::{AwsCredentials, DynamoDbBackend, DynamoDbSettings, Env, LockProblem};
+use observer::observe_dynamodb;
 use serde_json::json;
 use std::sync::Arc;
 

@@ -1,9 +1,9 @@
-use super::*;
+use crate::services::guest::*;
 use fencing_lock::servers::{
     PostgresConnection, check_postgres_schema, connect_postgres, postgres_problem,
 };
 
-pub const POSTGRES: Guest = Guest {
+pub const GUEST: Guest = Guest {
     port: 5432,
     has_login: true,
     has_database: true,

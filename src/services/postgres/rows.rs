@@ -1,9 +1,9 @@
 //! Turns what a Postgres reports about leases into rows of `locks.jsonl`.
 
-use super::*;
+use crate::services::observe::*;
 use serde::Deserialize;
 
-/// A change of one lease, as observe_postgres.sql reports it.
+/// A change of one lease, as observe_leases.sql reports it.
 #[derive(Debug, Deserialize)]
 pub(super) struct LeaseChange {
     key: String,
@@ -51,8 +51,8 @@ impl LeaseChange {
 
 #[cfg(test)]
 mod tests {
-    use super::super::session_rows::tests::words;
     use super::*;
+    use crate::services::observe::session_rows::tests::words;
 
     fn told(change: &str) -> String {
         let change: LeaseChange = serde_json::from_str(change).unwrap();

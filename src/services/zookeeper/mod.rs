@@ -1,11 +1,13 @@
 //! A ZooKeeper ensemble.
 
+mod observer;
+
 use super::floor::{BareWrites, Floor, answered};
-use super::observe::observe_zookeeper;
 use super::{Defect, LockServers, Opened, Program, Readback, Service};
 use crate::model::{ClockName, ServicePlan};
 use fencing_lock::{LockProblem, ZookeeperBackend, ZookeeperSettings};
 use futures_util::{FutureExt, TryFutureExt};
+use observer::observe_zookeeper;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;

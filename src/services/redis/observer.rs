@@ -1,6 +1,6 @@
-use super::redis_rows::{Next, Observed};
-use super::*;
-use crate::services::guest::redis_reports_changes;
+use super::guest::reports_changes;
+use super::rows::{Next, Observed};
+use crate::services::observe::*;
 use ::redis::aio::PubSubStream;
 use ::redis::{AsyncConnectionConfig, ErrorKind, InfoDict, Msg, ServerErrorKind, cmd};
 use fencing_lock::servers::bounded_redis::{self as bounded, RedisConnection};
@@ -63,7 +63,7 @@ impl Observer {
             .map_err(connect_problem_of)?;
         until_loaded(&mut asking).await?;
         match layout.is_guest() {
-            true => redis_reports_changes(&mut asking).await?,
+            true => reports_changes(&mut asking).await?,
             false => report_changes(&mut asking).await?,
         }
         let server: InfoDict = cmd("INFO")
@@ -118,7 +118,7 @@ impl Observer {
         }
         if self.layout.is_guest() {
             // Somebody may have changed the setting meanwhile, and then rows are missing.
-            redis_reports_changes(&mut self.asking).await?;
+            reports_changes(&mut self.asking).await?;
         }
         Ok(())
     }

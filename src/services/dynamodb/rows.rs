@@ -1,6 +1,6 @@
 //! Turns the changes of items in a DynamoDB into rows of `locks.jsonl`.
 
-use super::*;
+use crate::services::observe::*;
 use fencing_lock::servers::{DynamoDbHold, DynamoDbRecord};
 
 /// The leases that are held, by key.

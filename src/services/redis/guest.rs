@@ -1,10 +1,10 @@
-use super::*;
+use crate::services::guest::*;
 use ::redis::{AsyncConnectionConfig, FromRedisValue, InfoDict, cmd};
 use fencing_lock::servers::bounded_redis::{self as bounded, RedisConnection};
 use fencing_lock::servers::{redis_client, redis_connect_problem, redis_problem};
 use std::collections::BTreeMap;
 
-pub const REDIS: Guest = Guest {
+pub const GUEST: Guest = Guest {
     port: 6379,
     has_login: true,
     has_database: false,
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_setting_is_enough_if_everything_that_is_needed_is_reported() {
-        let setting = REDIS.setting.as_ref().unwrap();
+        let setting = GUEST.setting.as_ref().unwrap();
         for (value, is_enough, enough) in [
             ("", false, "Kg$hxe"),
             ("KEA", true, "KEA"),

@@ -1,16 +1,21 @@
 //! One Redis, or several that share out the keys.
 
+mod bystander;
+mod guest;
+mod observer;
+mod rows;
+
 use super::floor::{ANSWER_WITHIN, BareWrites, Floor};
-use super::guest;
-use super::observe::observe_redis;
 use super::redlock::NODES;
 use super::{Defect, Keyspace, LockOptions, LockServers, Opened, Program, Readback, Service, only};
 use crate::model::ServicePlan;
 use ::redis::{AsyncConnectionConfig, Cmd, cmd};
+pub use bystander::RedisBystander;
 use fencing_lock::servers::bounded_redis::{self as bounded, RedisConnection};
 use fencing_lock::servers::{redis_client, redis_connect_problem, redis_problem};
 use fencing_lock::{Env, LockProblem, RedisBackend, RedisSettings, ShardedRedisBackend};
 use futures_util::future::try_join_all;
+use observer::observe_redis;
 use std::sync::Arc;
 
 pub(super) const REDIS: Program = Program {
@@ -21,7 +26,7 @@ pub(super) const REDIS: Program = Program {
     has_places: false,
     answers: Readback::Redis,
     look: |server| format!("redis-cli -p {} monitor", server.port()),
-    guest: Some(&guest::REDIS),
+    guest: Some(&guest::GUEST),
     observe: |watch, layout| Box::pin(observe_redis(watch, layout)),
 };
 

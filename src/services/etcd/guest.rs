@@ -1,8 +1,8 @@
-use super::*;
+use crate::services::guest::*;
 use etcd_client::{ConnectOptions, GetOptions};
 use fencing_lock::servers::{EtcdFailure, EtcdWire, check_etcd_address, etcd_wire};
 
-pub const ETCD: Guest = Guest {
+pub const GUEST: Guest = Guest {
     port: 2379,
     has_login: false,
     has_database: false,

@@ -1,5 +1,5 @@
-use super::etcd_rows::{EtcdRows, Written};
-use super::*;
+use super::rows::{EtcdRows, Written};
+use crate::services::observe::*;
 use etcd_client::{
     ConnectOptions, Event, GetOptions, GetResponse, KeyValue, WatchOptions, WatchResponse,
     WatchStream,

@@ -1,17 +1,8 @@
 //! A guest at servers of somebody else: what is looked at before anything is written, where the keys
 //! of a run are, and how they are removed.
 
-mod etcd;
-mod postgres;
-mod redis;
-
-pub(super) use self::etcd::ETCD;
-pub(super) use self::postgres::POSTGRES;
-pub(super) use self::redis::REDIS;
-pub(super) use self::redis::reports_changes as redis_reports_changes;
-
 use crate::model::{AttachedServer, Login};
-use fencing_lock::LockProblem;
+pub use fencing_lock::LockProblem;
 use futures_util::future::BoxFuture;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -20,7 +11,7 @@ use tokio::time::timeout;
 /// through.
 const REMOVE_WITHIN: Duration = Duration::from_secs(120);
 /// The limit for everything else that a guest asks for.
-const ANSWER_WITHIN: Duration = Duration::from_secs(10);
+pub(super) const ANSWER_WITHIN: Duration = Duration::from_secs(10);
 
 /// How a program's servers are used by somebody who may leave nothing there.
 pub struct Guest {
@@ -35,11 +26,11 @@ pub struct Guest {
     /// The locks of other libraries can be watched there too.
     pub sees_others: bool,
     /// Returns the variables by which a client of another library keeps to the run's own place.
-    environment: fn(&str) -> Vec<(&'static str, String)>,
-    url: fn(&Door<'_>) -> String,
-    look: for<'a> fn(&'a str) -> Asked<'a, Sighting>,
-    begin: for<'a> fn(&'a str, &'a str) -> Asked<'a, ()>,
-    remove: for<'a> fn(&'a str, &'a str) -> Asked<'a, ()>,
+    pub(super) environment: fn(&str) -> Vec<(&'static str, String)>,
+    pub(super) url: fn(&Door<'_>) -> String,
+    pub(super) look: for<'a> fn(&'a str) -> Asked<'a, Sighting>,
+    pub(super) begin: for<'a> fn(&'a str, &'a str) -> Asked<'a, ()>,
+    pub(super) remove: for<'a> fn(&'a str, &'a str) -> Asked<'a, ()>,
 }
 
 pub struct GuestSetting {
@@ -48,12 +39,12 @@ pub struct GuestSetting {
     /// Returns a value that is enough and has everything that this one has.
     pub enough: fn(&str) -> String,
     /// Returns whether a server takes two values for the same.
-    is_same: fn(&str, &str) -> bool,
-    read: for<'a> fn(&'a str) -> Asked<'a, String>,
-    write: for<'a> fn(&'a str, &'a str) -> Asked<'a, ()>,
+    pub(super) is_same: fn(&str, &str) -> bool,
+    pub(super) read: for<'a> fn(&'a str) -> Asked<'a, String>,
+    pub(super) write: for<'a> fn(&'a str, &'a str) -> Asked<'a, ()>,
 }
 
-type Asked<'a, T> = BoxFuture<'a, Result<T, LockProblem>>;
+pub(super) type Asked<'a, T> = BoxFuture<'a, Result<T, LockProblem>>;
 
 /// What was seen of a server before anything was written there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,13 +57,13 @@ pub struct Sighting {
 }
 
 /// Everything that an address is made of.
-struct Door<'a> {
+pub(super) struct Door<'a> {
     /// `host:port`.
-    server: &'a str,
-    user: Option<String>,
-    password: Option<String>,
-    database: Option<String>,
-    prefix: &'a str,
+    pub(super) server: &'a str,
+    pub(super) user: Option<String>,
+    pub(super) password: Option<String>,
+    pub(super) database: Option<String>,
+    pub(super) prefix: &'a str,
 }
 
 /// The stay of one run at one server.
@@ -194,7 +185,7 @@ async fn in_time<T>(limit: Duration, asked: Asked<'_, T>) -> Result<T, String> {
 }
 
 /// Escapes everything that has a meaning in a URL.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut escaped = String::new();
     for byte in text.bytes() {
         match byte {
@@ -208,7 +199,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// Returns `user:password@`, as far as there is any.
-fn userinfo(door: &Door<'_>) -> String {
+pub(super) fn userinfo(door: &Door<'_>) -> String {
     let user = door.user.as_deref().map(escaped).unwrap_or_default();
     match &door.password {
         Some(password) => format!("{user}:{}@", escaped(password)),
@@ -218,7 +209,7 @@ fn userinfo(door: &Door<'_>) -> String {
 }
 
 /// Returns `1 key` or `2 keys`; None for none.
-fn counted(count: u64, one: &str, many: &str) -> Option<String> {
+pub(super) fn counted(count: u64, one: &str, many: &str) -> Option<String> {
     match count {
         0 => None,
         1 => Some(format!("1 {one}")),
@@ -230,6 +221,7 @@ fn counted(count: u64, one: &str, many: &str) -> Option<String> {
 mod tests {
     use super::*;
     use crate::model::ServerPlace;
+    use crate::services::Backend;
 
     fn server(login: Option<&str>, database: Option<&str>) -> AttachedServer {
         AttachedServer {
@@ -242,14 +234,22 @@ mod tests {
         }
     }
 
+    fn guest(backend: Backend) -> &'static Guest {
+        backend.servers().program.guest.expect("it has guests")
+    }
+
     #[test]
     fn addresses_have_the_form_that_the_clients_know() {
         let plain = server(None, None);
-        let redis = REDIS.visit(&plain, "h:1", "fencepost-7-").unwrap();
+        let redis = guest(Backend::Redis)
+            .visit(&plain, "h:1", "fencepost-7-")
+            .unwrap();
         assert_eq!(redis.url(), "redis://h:1");
-        let etcd = ETCD.visit(&plain, "h:1", "fencepost-7-").unwrap();
+        let etcd = guest(Backend::Etcd)
+            .visit(&plain, "h:1", "fencepost-7-")
+            .unwrap();
         assert_eq!(etcd.url(), "h:1");
-        let postgres = POSTGRES
+        let postgres = guest(Backend::PostgresLease)
             .visit(&server(Some("me"), Some("shop")), "h:1", "fencepost-7-")
             .unwrap();
         assert_eq!(
@@ -261,12 +261,15 @@ mod tests {
     #[test]
     fn a_password_comes_from_the_environment_and_nothing_in_it_is_taken_for_the_address() {
         let with = server(Some("me:${PATH}"), None);
-        let url = REDIS.visit(&with, "h:1", "p").unwrap().url;
+        let url = guest(Backend::Redis).visit(&with, "h:1", "p").unwrap().url;
         let (password, at) = url.split_once('@').unwrap();
         assert_eq!(at, "h:1");
         assert!(password.starts_with("redis://me:%2F"), "{password}");
         let without = server(Some("me:${FENCEPOST_NOT_SET}"), None);
-        let unset = REDIS.visit(&without, "h:1", "p").err().unwrap();
+        let unset = guest(Backend::Redis)
+            .visit(&without, "h:1", "p")
+            .err()
+            .unwrap();
         assert!(unset.contains("FENCEPOST_NOT_SET"), "{unset}");
     }
 }

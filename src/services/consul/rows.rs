@@ -1,4 +1,4 @@
-use super::*;
+use crate::services::observe::*;
 use fencing_lock::servers::{ConsulEntry, lock_of_consul_key};
 use std::collections::BTreeSet;
 

@@ -1,13 +1,15 @@
 //! One MariaDB: the locks that its sessions hold.
 
+mod observer;
+
 use super::floor::{ANSWER_WITHIN, BareWrites, Floor, answered};
-use super::observe::observe_mariadb;
 use super::{Defect, LockServers, Opened, Program, Readback, Service, only};
 use crate::model::ServicePlan;
 use fencing_lock::LockProblem;
 use fencing_lock::servers::{MariadbConnection, connect_mariadb, mariadb_problem};
 use fencing_lock::{MariadbBackend, MariadbSettings};
 use futures_util::TryFutureExt;
+use observer::observe_mariadb;
 use std::sync::Arc;
 
 const PROGRAM: Program = Program {

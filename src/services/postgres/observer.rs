@@ -1,6 +1,6 @@
-use super::postgres_rows::LeaseChange;
-use super::session_rows::SessionHolds;
-use super::*;
+use super::rows::LeaseChange;
+use crate::services::observe::session_rows::SessionHolds;
+use crate::services::observe::*;
 use fencing_lock::servers::{
     CREATE_POSTGRES_LEASES, PostgresConnection, connect_postgres, postgres_problem,
 };
@@ -100,9 +100,9 @@ impl Observer {
         if observer.ask(CREATE_POSTGRES_LEASES).await.is_err() {
             observer.ask(CREATE_POSTGRES_LEASES).await?;
         }
-        observer.ask(include_str!("observe_postgres.sql")).await?;
+        observer.ask(include_str!("observe_leases.sql")).await?;
         if !observer.layout.is_guest() {
-            let sessions = include_str!("observe_postgres_sessions.sql");
+            let sessions = include_str!("observe_sessions.sql");
             observer.ask(sessions).await?;
         }
         Ok(observer)

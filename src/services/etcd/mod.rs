@@ -1,14 +1,19 @@
 //! An etcd cluster: our own lock there, and the one that the server offers.
 
+mod bystander;
+mod guest;
+mod observer;
+mod rows;
+
 use super::floor::{BareWrites, Floor, answered};
-use super::guest;
-use super::observe::observe_etcd;
 use super::{Defect, Keyspace, LockServers, Program, Readback, Service};
 use crate::model::{ClockName, ServicePlan};
+pub use bystander::EtcdBystander;
 use etcd_client::ConnectOptions;
 use fencing_lock::servers::{EtcdFailure, EtcdWire, etcd_wire};
 use fencing_lock::{EtcdBackend, EtcdLockApiBackend, EtcdSettings, LockProblem};
 use futures_util::TryFutureExt;
+use observer::observe_etcd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +25,7 @@ pub(super) const PROGRAM: Program = Program {
     has_places: true,
     answers: Readback::Etcd,
     look: |server| format!("etcdctl --endpoints {server} member list"),
-    guest: Some(&guest::ETCD),
+    guest: Some(&guest::GUEST),
     observe: |watch, layout| Box::pin(observe_etcd(watch, layout)),
 };
 

@@ -1,5 +1,5 @@
-use super::consul_rows::Keys;
-use super::*;
+use super::rows::Keys;
+use crate::services::observe::*;
 use fencing_lock::servers::{ConsulAgent, ConsulEntry};
 use fencing_lock::{ConsulSettings, Env};
 use std::collections::BTreeSet;

@@ -1,5 +1,5 @@
-use super::lines::{End, Lines, LockPlace};
-use super::*;
+use crate::services::observe::lines::{End, Lines, LockPlace};
+use crate::services::observe::*;
 
 /// Turns what an etcd reports about keys into rows of `locks.jsonl`.
 pub(super) struct EtcdRows {

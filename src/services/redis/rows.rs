@@ -1,4 +1,4 @@
-use super::*;
+use crate::services::observe::*;
 
 /// Turns what a Redis reports about its keys into rows of `locks.jsonl`.
 ///

@@ -1,5 +1,5 @@
-use super::session_rows::{SessionChange, SessionHolds};
-use super::*;
+use crate::services::observe::session_rows::{SessionChange, SessionHolds};
+use crate::services::observe::*;
 use fencing_lock::servers::{
     CREATE_MARIADB_TOKENS, MariadbConnection, connect_mariadb, mariadb_problem,
 };
@@ -34,7 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// Whoever reads a report removes it, so there is one observer of a database. An earlier one whose
 /// connection has just ended is waited for.
 const ALONE: &str = "SELECT GET_LOCK(CONCAT('fencepost:', MD5(DATABASE())), 3)";
-const CREATE: &str = include_str!("observe_mariadb.sql");
+const CREATE: &str = include_str!("observe.sql");
 const END: [&str; 3] = [
     "DROP TRIGGER IF EXISTS fencepost_first_grant",
     "DROP TRIGGER IF EXISTS fencepost_next_grant",

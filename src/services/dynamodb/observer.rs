@@ -1,6 +1,6 @@
-use super::dynamodb_rows::Leases;
-use super::*;
+use super::rows::Leases;
 use crate::services::dynamodb_settings;
+use crate::services::observe::*;
 use fencing_lock::Env;
 use fencing_lock::servers::{DynamoDbApi, DynamoDbRecord, new_dynamodb_table};
 use serde_json::{Value, json};
