@@ -2,15 +2,13 @@
 //! inside.
 
 use super::packet_filter::PacketFilters;
-use super::readback;
 use super::witness::Witnesses;
 use super::*;
 use crate::cluster::NodeSpec;
 use crate::model::LEADER;
-use crate::services::Readback;
+use crate::services::{Questions, Reached};
 use async_trait::async_trait;
 use fencing_lock::Env;
-use std::net::SocketAddr;
 
 const ELECTION_DEADLINE: Duration = Duration::from_secs(10);
 const ASK_AGAIN: Duration = Duration::from_millis(100);
@@ -32,18 +30,10 @@ pub struct Field {
     pub(super) packet_filters: PacketFilters,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct Server {
     pub port: u16,
-    pub answers: Readback,
-}
-
-/// A server as this process reaches it.
-#[derive(Clone)]
-pub struct Reached {
-    pub answers: Readback,
-    pub address: SocketAddr,
-    pub env: Env,
+    pub answers: &'static dyn Questions,
 }
 
 /// Reads a worker's clocks from inside the worker.
@@ -140,7 +130,7 @@ impl Field {
         for node in self.servers.keys() {
             let asked = async {
                 match self.server(node).await? {
-                    Some(server) => readback::leads(&server).await,
+                    Some(server) => server.answers.leads(&server).await,
                     None => Ok(None),
                 }
             };

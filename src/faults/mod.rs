@@ -8,6 +8,7 @@ mod attendants;
 mod book;
 mod catalogue;
 mod clockmaker;
+mod dial;
 mod field;
 mod guest_debt;
 pub mod journal;
@@ -16,7 +17,6 @@ mod needs;
 mod not_proven;
 mod packet_filter;
 pub mod probe;
-mod readback;
 mod witness;
 
 #[cfg(test)]
@@ -27,9 +27,10 @@ pub use field::{ClockReading, Field, Server, WorkerClocks};
 pub use guest_debt::GuestDebt;
 pub use links::{Links, Reach, proxies, proxy_of};
 pub use needs::{needs, of_the_machine};
-pub use not_proven::{NotProven, Proof, ensure};
+pub use not_proven::{NotProven, ensure};
 
 use crate::cluster::{Cluster, ClusterError, ClusterResult, Console, Helper, Shared};
+pub use crate::model::Proof;
 use crate::model::{Fault, FaultKind, FaultRow, Name, UnprovenReason};
 use book::{ActiveFault, Book};
 use journal::Journal;

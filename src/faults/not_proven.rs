@@ -2,9 +2,6 @@ use super::*;
 use crate::model::Gap;
 use std::fmt;
 
-/// The observation of a fault, or why the observation proves nothing.
-pub type Proof<T = ()> = Result<T, UnprovenReason>;
-
 /// Fails with this reason if the condition does not hold.
 pub fn ensure(holds: bool, otherwise: UnprovenReason) -> Proof {
     holds.then_some(()).ok_or(otherwise)

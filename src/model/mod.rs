@@ -12,3 +12,6 @@ pub use fencing_lock::{FenceFloor, WaitPolicy, without_password};
 pub use resource_kind::ResourceKind;
 pub use span::Span;
 pub use write_style::WriteStyle;
+
+/// An observation, or why it proves nothing.
+pub type Proof<T = ()> = Result<T, UnprovenReason>;

@@ -10,7 +10,7 @@ use crate::cluster::{FoundServer, Need, NodeSpec};
 use crate::faults::{Field, Links, Reach, Server, WorkerClocks};
 use crate::model::{Fault, Fence, Gate, ResourceKind};
 use crate::scenario::{CALM, Setup, Worker, once_each};
-use crate::services::{KeyTemplate, LockServers, Readback};
+use crate::services::{HttpServer, KeyTemplate, LockServers, PostgresServer};
 
 /// Everything that one case starts, and where its parts talk to each other.
 pub struct CaseNodes {
@@ -184,8 +184,8 @@ impl CaseNodes {
         let resource = Server {
             port: self.resource.port,
             answers: match self.resource_kind {
-                ResourceKind::Http | ResourceKind::S3 => Readback::Http,
-                ResourceKind::Postgres => Readback::Postgres,
+                ResourceKind::Http | ResourceKind::S3 => &HttpServer,
+                ResourceKind::Postgres => &PostgresServer,
             },
         };
         let mut field = Field::new(

@@ -14,12 +14,12 @@ mod mutant;
 mod observe;
 mod options;
 mod postgres;
+mod questions;
 mod recorded;
 mod redis;
 mod redlock;
-pub mod zookeeper;
+mod zookeeper;
 
-pub use dynamodb::settings as dynamodb_settings;
 pub use etcd::EtcdBystander;
 pub use floor::{BareWrites, Floor};
 pub use guest::{Guest, Sighting, Visit};
@@ -28,6 +28,8 @@ pub use key_template::KeyTemplate;
 pub use mutant::changes;
 pub use observe::Watch;
 pub use options::{LockOptions, OnLost, ReleaseStyle};
+pub use postgres::PostgresServer;
+pub use questions::{HttpServer, Questions, Reached, Sign, unix_s};
 pub use recorded::{outcome, valid_until_ns};
 pub use redis::RedisBystander;
 
@@ -193,8 +195,8 @@ pub struct Program {
     pub is_cluster: bool,
     /// A lock is a line of places below its key, separated from it by a `/`.
     pub has_places: bool,
-    /// The kind of questions that its servers answer about themselves.
-    pub answers: Readback,
+    /// The questions that its servers answer about themselves.
+    pub answers: &'static dyn Questions,
     /// Returns a command by which a person can look at this server.
     look: fn(&SocketAddr) -> String,
     /// How servers of somebody else's are used; None if it is not known how nothing of a run is
@@ -266,48 +268,6 @@ impl Program {
         let (node, keys) = (watch.node, layout.shown());
         let observed = (self.observe)(watch, layout).await;
         observed.map_err(|problem| LockError::new(self.name, node, keys, problem))
-    }
-}
-
-/// The questions that a server answers about itself, which no network fault affects.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Readback {
-    /// Its clock, its role, what it remembers.
-    Redis,
-    /// Its leases, its leader, the date of its answers.
-    Etcd,
-    /// Its clock, what it remembers.
-    Postgres,
-    /// Its clock, what it remembers.
-    Mariadb,
-    /// Its role, its start, what it remembers.
-    Zookeeper,
-    /// The date of its answers, what it remembers.
-    Consul,
-    /// The date of its answers, what it remembers.
-    DynamoDb,
-    /// Its clock, what it remembers.
-    Memory,
-    /// The date of its answers.
-    Http,
-}
-
-impl Readback {
-    /// Returns the first bytes for a server that closes the connection of whoever asks it for a
-    /// page.
-    pub fn question(self) -> Option<&'static str> {
-        match self {
-            // The start of a session: the server asks for a password, or accepts or refuses it.
-            Readback::Postgres => Some("\0\0\0\x17\0\x03\0\0user\0postgres\0\0"),
-            Readback::Zookeeper => Some("ruok"),
-            Readback::Redis
-            | Readback::Etcd
-            | Readback::Mariadb
-            | Readback::Consul
-            | Readback::DynamoDb
-            | Readback::Memory
-            | Readback::Http => None,
-        }
     }
 }
 

@@ -27,7 +27,6 @@ use crate::model::{
     Fault, FaultKind, FaultParameters, Link, LinkEffect, Name, NodeFault, Streams, ToxicEffect,
     UnprovenReason,
 };
-use crate::services::Readback;
 use crate::yaml::values::{choice, number, parsed};
 use crate::yaml::{At, Fields, Node, Report};
 use async_trait::async_trait;

@@ -221,7 +221,7 @@ pub async fn ask(field: &Field, link: &Link, question: &Question) -> Proof<Answe
     let called = field.links()?.called(link);
     let called = called.ok_or_else(|| UnprovenReason::UnknownLink { link: link.clone() })?;
     let server = field.servers.get(&field.links()?.leads_to(link));
-    let own = server.and_then(|server| server.answers.question());
+    let own = server.and_then(|server| server.answers.greeting());
     let question = Question {
         to: called.to_owned(),
         say: question.say.clone().or(own.map(str::to_owned)),

@@ -1,9 +1,7 @@
-use super::super::field::Reached;
-use super::super::readback::{postgres, redis};
 use super::probes::{ANSWER_MS, ask, living};
 use super::*;
 use crate::cluster::topology::Endpoint;
-use std::net::SocketAddr;
+use crate::services::{Reached, Sign};
 
 pub const PROMOTE: Form = Form {
     refuses,
@@ -45,14 +43,15 @@ impl Injection for Promoted {
     }
 
     async fn look_before(&mut self, field: &Field) -> Proof {
-        let primary = self.replica(field).await?.is_primary().await?;
+        let primary = is_primary(&self.replica(field).await?).await?;
         ensure(!primary, UnprovenReason::PrimaryAlready)?;
         self.links = switched(field, &self.node)?;
         Ok(())
     }
 
     async fn inject(&mut self, field: &Field) -> Proof {
-        self.replica(field).await?.promote().await?;
+        let replica = self.replica(field).await?;
+        replica.answers.promote(&replica).await?;
         let here = Endpoint {
             node: self.node.clone(),
             port: field.servers[&self.node].port,
@@ -66,10 +65,10 @@ impl Injection for Promoted {
 
     async fn verify(&mut self, field: &Field) -> Proof<String> {
         let replica = self.replica(field).await?;
-        ensure(replica.is_primary().await?, UnprovenReason::StillReplica)?;
-        let sign = replica.sign().await?;
+        ensure(is_primary(&replica).await?, UnprovenReason::StillReplica)?;
+        let sign = replica.answers.sign(&replica).await?;
         let seen = self.links_show(field, &sign).await;
-        replica.remove(&sign).await?;
+        replica.answers.remove(&replica, &sign).await?;
         seen?;
         Ok(format!(
             "it calls itself a primary, and {} link(s) lead to it",
@@ -79,13 +78,9 @@ impl Injection for Promoted {
 }
 
 impl Promoted {
-    async fn replica(&self, field: &Field) -> Proof<Replica> {
+    async fn replica(&self, field: &Field) -> Proof<Reached> {
         let server = field.server(&self.node).await?;
-        match server.map(|server| (server.answers, server)) {
-            Some((Readback::Redis, server)) => Ok(Replica::Redis(server)),
-            Some((Readback::Postgres, server)) => Ok(Replica::Postgres(server.address)),
-            _ => Err(UnprovenReason::NotPromotable),
-        }
+        server.ok_or(UnprovenReason::NotPromotable)
     }
 
     async fn links_show(&self, field: &Field, sign: &Sign) -> Proof {
@@ -96,8 +91,7 @@ impl Promoted {
                 ..Question::within(ANSWER_MS)
             };
             let answer = ask(field, link, &question).await?;
-            let is_there = answer.text.contains(&sign.answer) && !answer.text.contains(REFUSED);
-            if answer.outcome != Outcome::Answered || !is_there {
+            if answer.outcome != Outcome::Answered || !sign.is_in(&answer.text) {
                 let link = link.clone();
                 return Err(UnprovenReason::LeadsElsewhere { link });
             }
@@ -106,61 +100,8 @@ impl Promoted {
     }
 }
 
-/// A Postgres says this of a user that it does not know.
-const REFUSED: &str = "does not exist";
-
-enum Replica {
-    Redis(Reached),
-    Postgres(SocketAddr),
-}
-
-/// What only one server answers to a question.
-struct Sign {
-    question: String,
-    answer: String,
-}
-
-impl Replica {
-    async fn is_primary(&self) -> Proof<bool> {
-        match self {
-            Replica::Redis(server) => redis::is_primary(server).await,
-            Replica::Postgres(address) => postgres::is_primary(*address).await,
-        }
-    }
-
-    async fn promote(&self) -> Proof {
-        match self {
-            Replica::Redis(server) => redis::promote(server).await,
-            Replica::Postgres(address) => postgres::promote(*address).await,
-        }
-    }
-
-    async fn sign(&self) -> Proof<Sign> {
-        match self {
-            Replica::Redis(server) => Ok(Sign {
-                question: "INFO server\r\n".to_owned(),
-                answer: redis::run_id(server).await?,
-            }),
-            // The start of a session of a user that no other server has.
-            Replica::Postgres(address) => {
-                let user = postgres::make_user(*address).await?;
-                let text = format!("\0\x03\0\0user\0{user}\0database\0postgres\0\0");
-                // The name is so short that the length is one character.
-                let length = char::from(4 + text.len() as u8);
-                Ok(Sign {
-                    question: format!("\0\0\0{length}{text}"),
-                    answer: user,
-                })
-            }
-        }
-    }
-
-    async fn remove(&self, sign: &Sign) -> Proof {
-        match self {
-            Replica::Redis(_) => Ok(()),
-            Replica::Postgres(address) => postgres::remove_user(*address, &sign.answer).await,
-        }
-    }
+async fn is_primary(replica: &Reached) -> Proof<bool> {
+    replica.answers.is_primary(replica).await
 }
 
 /// Returns the links to the old primary, except the replica's own.

@@ -1,4 +1,3 @@
-use super::super::readback;
 use super::*;
 
 pub const RESTART: Form = Form {
@@ -119,7 +118,7 @@ async fn give_memory(field: &Field, node: &Name) -> Proof {
         return Ok(());
     }
     if let Some(server) = field.server(node).await?
-        && readback::remember(&server).await?
+        && server.answers.remember(&server).await?
     {
         field.remembering.lock().insert(node.clone());
     }
@@ -129,7 +128,7 @@ async fn give_memory(field: &Field, node: &Name) -> Proof {
 async fn is_remembered(field: &Field, node: &Name) -> Proof<Option<bool>> {
     let was_given = field.remembering.lock().contains(node);
     match field.server(node).await?.filter(|_| was_given) {
-        Some(server) => readback::remembers(&server).await,
+        Some(server) => server.answers.remembers(&server).await,
         None => Ok(None),
     }
 }

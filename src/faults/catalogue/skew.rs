@@ -1,5 +1,5 @@
 use super::super::clockmaker::order;
-use super::super::readback::clock::{Ahead, Dial, realtime_ahead_of_monotonic_ns};
+use super::super::dial::{Ahead, Dial, realtime_ahead_of_monotonic_ns};
 use super::restart::{runs_anew, start_again};
 use super::*;
 use crate::clock::{ClockShift, Deed, Offset, Rate, shift_of};
@@ -221,7 +221,7 @@ impl Injection for Skewed {
     fn restarts(&self, field: &Field) -> bool {
         let server = field.servers.get(&self.node);
         self.clock == ClockName::Monotonic
-            && server.is_some_and(|server| server.answers == Readback::Etcd)
+            && server.is_some_and(|server| !server.answers.survives_setting_back())
     }
 
     async fn look_before(&mut self, field: &Field) -> Proof {

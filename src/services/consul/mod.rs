@@ -1,10 +1,11 @@
 //! One Consul: a key that a session holds.
 
 mod observer;
+mod questions;
 mod rows;
 
 use super::floor::{BareWrites, Floor};
-use super::{Defect, LockOptions, LockServers, Opened, Program, Readback, Service, only};
+use super::{Defect, LockOptions, LockServers, Opened, Program, Service, only};
 use crate::model::{ClockName, ServicePlan};
 use fencing_lock::servers::ConsulAgent;
 use fencing_lock::{ConsulBackend, ConsulSettings, Env, LockProblem};
@@ -18,7 +19,7 @@ const PROGRAM: Program = Program {
     own_keys: "locks/",
     is_cluster: false,
     has_places: false,
-    answers: Readback::Consul,
+    answers: &questions::ConsulServer,
     look: |server| format!("curl 'http://{server}/v1/kv/locks/?recurse'"),
     guest: None,
     observe: |watch, layout| Box::pin(observe_consul(watch, layout)),

@@ -1,10 +1,11 @@
 //! One DynamoDB, or a server that speaks its protocol.
 
 mod observer;
+mod questions;
 mod rows;
 
 use super::floor::{BareWrites, Floor};
-use super::{Defect, LockServers, Opened, Program, Readback, Service, only};
+use super::{Defect, LockServers, Opened, Program, Service, only};
 use crate::model::{ClockName, ServicePlan};
 use fencing_lock::servers::{DynamoDbApi, new_dynamodb_table};
 use fencing_lock::{AwsCredentials, DynamoDbBackend, DynamoDbSettings, Env, LockProblem};
@@ -18,7 +19,7 @@ const PROGRAM: Program = Program {
     own_keys: "fencing_locks/",
     is_cluster: false,
     has_places: false,
-    answers: Readback::DynamoDb,
+    answers: &questions::DynamoDbServer,
     look: |server| {
         format!("aws dynamodb scan --endpoint-url http://{server} --table-name fencing_locks")
     },
@@ -59,7 +60,7 @@ pub(super) const DYNAMODB: Service = Service {
 
 /// Returns the settings of the environment. Without credentials there, they are those of
 /// compose/dynamodb.yml, which a server in memory takes and AWS refuses.
-pub fn settings() -> DynamoDbSettings {
+fn settings() -> DynamoDbSettings {
     DynamoDbSettings::from_environment().unwrap_or_else(|| {
         DynamoDbSettings::new("us-east-1", AwsCredentials::new("fencepost", "fencepost"))
     })

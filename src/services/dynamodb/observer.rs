@@ -1,5 +1,5 @@
 use super::rows::Leases;
-use crate::services::dynamodb_settings;
+use super::settings;
 use crate::services::observe::*;
 use fencing_lock::Env;
 use fencing_lock::servers::{DynamoDbApi, DynamoDbRecord, new_dynamodb_table};
@@ -19,7 +19,7 @@ pub async fn observe_dynamodb(watch: Watch<'_>, layout: Layout) -> Result<(), Lo
         let what = "only this program's own locks can be watched in a DynamoDB";
         return Err(LockProblem::Refused(what.to_owned()));
     }
-    let mut settings = dynamodb_settings();
+    let mut settings = settings();
     // A server in Python, on a busy machine.
     settings.response_timeout = 4 * STEP_TIMEOUT;
     settings.connect_timeout = STEP_TIMEOUT;

@@ -3,10 +3,12 @@
 mod bystander;
 mod guest;
 mod observer;
+mod played;
+mod questions;
 mod rows;
 
 use super::floor::{BareWrites, Floor, answered};
-use super::{Defect, Keyspace, LockServers, Program, Readback, Service};
+use super::{Defect, Keyspace, LockServers, Program, Service};
 use crate::model::{ClockName, ServicePlan};
 pub use bystander::EtcdBystander;
 use etcd_client::ConnectOptions;
@@ -23,7 +25,7 @@ pub(super) const PROGRAM: Program = Program {
     own_keys: "/locks/",
     is_cluster: true,
     has_places: true,
-    answers: Readback::Etcd,
+    answers: &questions::EtcdServer,
     look: |server| format!("etcdctl --endpoints {server} member list"),
     guest: Some(&guest::GUEST),
     observe: |watch, layout| Box::pin(observe_etcd(watch, layout)),

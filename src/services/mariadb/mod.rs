@@ -1,9 +1,10 @@
 //! One MariaDB: the locks that its sessions hold.
 
 mod observer;
+mod questions;
 
 use super::floor::{ANSWER_WITHIN, BareWrites, Floor, answered};
-use super::{Defect, LockServers, Opened, Program, Readback, Service, only};
+use super::{Defect, LockServers, Opened, Program, Service, only};
 use crate::model::ServicePlan;
 use fencing_lock::LockProblem;
 use fencing_lock::servers::{MariadbConnection, connect_mariadb, mariadb_problem};
@@ -18,7 +19,7 @@ const PROGRAM: Program = Program {
     own_keys: "fencing_lock_tokens/",
     is_cluster: false,
     has_places: false,
-    answers: Readback::Mariadb,
+    answers: &questions::MariadbServer,
     look: |server| {
         let (host, port) = (server.ip(), server.port());
         format!(

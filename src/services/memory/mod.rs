@@ -1,7 +1,9 @@
 //! Lock servers in memory, which only the simulation has: one, and a majority of several.
 
+mod questions;
+
 use super::floor::Floor;
-use super::{LockServers, Program, Readback, Service, only};
+use super::{LockServers, Program, Service, only};
 use crate::model::ServicePlan;
 use fencing_lock::{LockBackend, LockError, LockProblem, MemoryBackend, NaiveMajority};
 use std::sync::Arc;
@@ -12,7 +14,7 @@ pub(super) const PROGRAM: Program = Program {
     own_keys: "",
     is_cluster: false,
     has_places: false,
-    answers: Readback::Memory,
+    answers: &questions::ServerInMemory,
     // Nobody can: `up` refuses to start them.
     look: |_| String::new(),
     guest: None,

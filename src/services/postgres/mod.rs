@@ -2,15 +2,17 @@
 
 mod guest;
 mod observer;
+mod questions;
 mod rows;
 
 use super::floor::{ANSWER_WITHIN, BareWrites, Floor, answered};
-use super::{Defect, LockServers, Opened, Program, Readback, Service, only};
+use super::{Defect, LockServers, Opened, Program, Service, only};
 use crate::model::ServicePlan;
 use fencing_lock::servers::{PostgresConnection, connect_postgres, postgres_problem};
 use fencing_lock::{LockProblem, PostgresAdvisoryBackend, PostgresLeaseBackend, PostgresSettings};
 use futures_util::TryFutureExt;
 use observer::observe_postgres;
+pub use questions::PostgresServer;
 use std::sync::Arc;
 
 const PROGRAM: Program = Program {
@@ -19,7 +21,7 @@ const PROGRAM: Program = Program {
     own_keys: "fencing_locks/",
     is_cluster: false,
     has_places: false,
-    answers: Readback::Postgres,
+    answers: &PostgresServer,
     look: |server| {
         let (host, port) = (server.ip(), server.port());
         format!("psql -h {host} -p {port} -U postgres -c 'TABLE fencing_locks'")

@@ -3,11 +3,12 @@
 mod bystander;
 mod guest;
 mod observer;
+mod questions;
 mod rows;
 
 use super::floor::{ANSWER_WITHIN, BareWrites, Floor};
 use super::redlock::NODES;
-use super::{Defect, Keyspace, LockOptions, LockServers, Opened, Program, Readback, Service, only};
+use super::{Defect, Keyspace, LockOptions, LockServers, Opened, Program, Service, only};
 use crate::model::ServicePlan;
 use ::redis::{AsyncConnectionConfig, Cmd, cmd};
 pub use bystander::RedisBystander;
@@ -24,7 +25,7 @@ pub(super) const REDIS: Program = Program {
     own_keys: "lock:",
     is_cluster: false,
     has_places: false,
-    answers: Readback::Redis,
+    answers: &questions::RedisServer,
     look: |server| format!("redis-cli -p {} monitor", server.port()),
     guest: Some(&guest::GUEST),
     observe: |watch, layout| Box::pin(observe_redis(watch, layout)),

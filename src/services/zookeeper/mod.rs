@@ -1,9 +1,10 @@
 //! A ZooKeeper ensemble.
 
 mod observer;
+mod questions;
 
 use super::floor::{BareWrites, Floor, answered};
-use super::{Defect, LockServers, Opened, Program, Readback, Service};
+use super::{Defect, LockServers, Opened, Program, Service};
 use crate::model::{ClockName, ServicePlan};
 use fencing_lock::{LockProblem, ZookeeperBackend, ZookeeperSettings};
 use futures_util::{FutureExt, TryFutureExt};
@@ -22,7 +23,7 @@ const PROGRAM: Program = Program {
     own_keys: "/fencing-lock/locks/",
     is_cluster: true,
     has_places: true,
-    answers: Readback::Zookeeper,
+    answers: &questions::ZookeeperServer,
     look: |server| format!("zkCli.sh -server {server} ls -R /fencing-lock"),
     guest: None,
     observe: |watch, layout| Box::pin(observe_zookeeper(watch, layout)),
@@ -96,15 +97,15 @@ async fn bare_writes(members: &[String]) -> Result<BareWrites, LockProblem> {
 }
 
 /// The facts that a server reports about itself.
-pub struct ServerStatus {
-    pub version: String,
-    pub leads: bool,
+struct ServerStatus {
+    version: String,
+    leads: bool,
 }
 
 const MAX_STATUS_BYTES: u64 = 64 * 1024;
 
 /// Asks a server for its status by the four letters `srvr`, which need no session.
-pub async fn status(address: &str, within: Duration) -> io::Result<ServerStatus> {
+async fn status(address: &str, within: Duration) -> io::Result<ServerStatus> {
     let asking = async {
         let mut stream = TcpStream::connect(address).await?;
         stream.write_all(b"srvr").await?;

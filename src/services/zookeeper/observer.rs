@@ -1,6 +1,6 @@
+use super::status;
 use crate::services::observe::lines::{End, Lines, LockPlace};
 use crate::services::observe::*;
-use crate::services::zookeeper::status;
 use fencing_lock::servers::{
     ZOOKEEPER_LOCKS, ZOOKEEPER_SESSIONS, check_zookeeper_address, lock_and_place_of_zookeeper,
     owner_of_zookeeper_place,

@@ -7,7 +7,7 @@ use fencepost::cluster::{Console, NodeSpec, start_services};
 use fencepost::faults::journal::Journal;
 use fencepost::faults::{ClockReading, Field, Links, Nemesis, Proof, Reach, Server, WorkerClocks};
 use fencepost::model::{Fault, FaultKind, FaultRow, FaultStage, Name, UnprovenReason};
-use fencepost::services::{Program, Readback};
+use fencepost::services::{HttpServer, Program, Questions};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -160,7 +160,10 @@ fn servers(topology: &Topology) -> BTreeMap<Name, Server> {
         };
         let first = name.split('-').next();
         let program = Program::all().into_iter().find(|it| Some(it.name) == first);
-        let answers = program.map_or(Readback::Http, |program| program.answers);
+        let answers: &'static dyn Questions = match program {
+            Some(program) => program.answers,
+            None => &HttpServer,
+        };
         servers.insert(name.clone(), Server { port, answers });
     }
     servers

@@ -1,11 +1,8 @@
 //! The same questions to a simulated member, over gRPC.
 
-use super::super::Proof;
-use super::super::field::Reached;
-use super::etcd::LEASE_S;
-use super::{ANSWER_DEADLINE, failed};
+use super::questions::LEASE_S;
+use crate::services::questions::*;
 use fencing_lock::servers::{EtcdWire, etcd_wire_in};
-use tokio::time::timeout;
 
 pub async fn leads(server: &Reached) -> Proof<bool> {
     let status = ask(server, async |mut wire| wire.maintenance.status().await).await?;

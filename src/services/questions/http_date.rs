@@ -1,14 +1,10 @@
 //! The realtime clock of any HTTP server, from the `Date` of its answers.
 
-use super::super::Proof;
-use super::super::field::Reached;
-use super::{ANSWER_DEADLINE, failed, http};
+use super::*;
 use httpdate::parse_http_date;
 use std::io;
-use std::net::SocketAddr;
 use std::time::UNIX_EPOCH;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
-use tokio::time::timeout;
 
 /// Returns the seconds since 1970.
 pub async fn unix_s(server: &Reached) -> Proof<i64> {

@@ -1,11 +1,9 @@
 //! How far the clock of a node is ahead of this machine's, as the node itself reports.
 
-use super::super::Proof;
-use super::super::field::{Field, Reached};
-use super::{etcd, http_date, time};
+use super::{Field, Proof};
 use crate::clock::{raw_monotonic_ns, wall_clock_ns};
 use crate::model::{ClockName, Name, UnprovenReason};
-use crate::services::Readback;
+use crate::services::{Reached, unix_s};
 
 /// The source that a clock is read from.
 pub enum Dial {
@@ -49,20 +47,20 @@ impl Dial {
                 clock,
             }),
             (Some(server), ClockName::Realtime) => {
-                let tells_it = time(&server, wall_clock_ns).await?.is_some();
+                let tells_it = server.answers.time(&server).await?.is_some();
                 Ok(if tells_it {
                     Dial::Server(server)
                 } else {
                     Dial::Http(server)
                 })
             }
-            (Some(server), ClockName::Monotonic) if server.answers == Readback::Etcd => {
-                if !etcd::leads(&server).await? {
+            (Some(server), ClockName::Monotonic) if server.answers.has_lease_clock() => {
+                if server.answers.leads(&server).await? != Some(true) {
                     return Err(UnprovenReason::ClockOfNoLeader);
                 }
-                let lease = etcd::grant(&server).await?;
+                let lease = server.answers.grant_lease(&server).await?;
                 Ok(Dial::Lease {
-                    left_s: etcd::remaining_s(&server, lease).await?,
+                    left_s: server.answers.lease_left_s(&server, lease).await?,
                     at_ns: raw_monotonic_ns(),
                     leader: server,
                     lease,
@@ -84,14 +82,14 @@ impl Dial {
         match self {
             Dial::Server(server) => {
                 let ask = || async {
-                    let told = time(server, wall_clock_ns).await?;
+                    let told = server.answers.time(server).await?;
                     told.ok_or(UnprovenReason::ClockHidden)
                 };
                 most_exact(ask).await
             }
             Dial::Http(server) => {
                 let before = wall_clock_ns();
-                let theirs = http_date::unix_s(server).await? * SECOND + SECOND / 2;
+                let theirs = unix_s(server).await? * SECOND + SECOND / 2;
                 let read = compared(theirs, before, wall_clock_ns());
                 Ok(Ahead {
                     // Some servers update their date only once a second.
@@ -105,7 +103,7 @@ impl Dial {
                 left_s,
                 at_ns,
             } => {
-                let now_left_s = etcd::remaining_s(leader, *lease).await?;
+                let now_left_s = leader.answers.lease_left_s(leader, *lease).await?;
                 let now_ns = raw_monotonic_ns();
                 Ok(Ahead {
                     ns: (left_s - now_left_s) * SECOND - (now_ns - at_ns) as i64,
@@ -132,7 +130,7 @@ impl Dial {
     pub async fn put_away(&self) {
         if let Dial::Lease { leader, lease, .. } = self {
             // Otherwise the lease expires by itself.
-            let _ = etcd::revoke(leader, *lease).await;
+            let _ = leader.answers.revoke_lease(leader, *lease).await;
         }
     }
 }

@@ -1,0 +1,39 @@
+use super::settings;
+use crate::services::questions::*;
+use fencing_lock::Env;
+use fencing_lock::servers::{DynamoDbApi, new_dynamodb_table};
+use serde_json::{Value, json};
+
+pub struct DynamoDbServer;
+
+/// A table that no lock uses.
+const MEMORY: &str = "fencepost_memory";
+
+#[async_trait]
+impl Questions for DynamoDbServer {
+    async fn remember(&self, server: &Reached) -> Proof<bool> {
+        if !is_there(server.address).await? {
+            let table = new_dynamodb_table(MEMORY);
+            ask(server.address, "CreateTable", &table).await?;
+        }
+        Ok(true)
+    }
+
+    async fn remembers(&self, server: &Reached) -> Proof<Option<bool>> {
+        is_there(server.address).await.map(Some)
+    }
+}
+
+async fn is_there(address: SocketAddr) -> Proof<bool> {
+    let listed = ask(address, "ListTables", &json!({})).await?;
+    let tables = listed["TableNames"].as_array();
+    Ok(tables.is_some_and(|tables| tables.contains(&json!(MEMORY))))
+}
+
+async fn ask(address: SocketAddr, action: &str, body: &Value) -> Proof<Value> {
+    let asked = async {
+        let api = DynamoDbApi::new(&address.to_string(), settings(), Env::default())?;
+        api.ask(action, body).await
+    };
+    asked.await.map_err(|error| failed(address, error))
+}
