@@ -23,6 +23,21 @@ impl Floor {
     }
 }
 
+/// Makes one write twice, through clones of a client.
+pub(super) fn twice<C, W>(client: C, write: impl Fn(C) -> W + Send + 'static) -> BareWrites
+where
+    C: Clone + Send + 'static,
+    W: Future<Output = Result<(), LockProblem>> + Send + 'static,
+{
+    Box::new(move || {
+        let (first, second) = (write(client.clone()), write(client.clone()));
+        Box::pin(async move {
+            first.await?;
+            second.await
+        })
+    })
+}
+
 /// Waits for an answer, but not forever.
 pub(super) async fn answered<T, E: Into<LockProblem>>(
     request: impl Future<Output = Result<T, E>>,

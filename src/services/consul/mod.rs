@@ -4,7 +4,7 @@ mod observer;
 mod questions;
 mod rows;
 
-use super::floor::{BareWrites, Floor};
+use super::floor::{BareWrites, Floor, twice};
 use super::{Defect, LockOptions, LockServers, Opened, Program, Service, only};
 use crate::model::{ClockName, ServicePlan};
 use fencing_lock::servers::ConsulAgent;
@@ -75,12 +75,7 @@ fn open(
 async fn bare_writes(servers: &[String]) -> Result<BareWrites, LockProblem> {
     let server = servers.first().map_or("", String::as_str);
     let agent = ConsulAgent::at(server, ConsulSettings::default(), Env::default())?;
-    let agent = Arc::new(agent);
-    Ok(Box::new(move || {
-        let agent = agent.clone();
-        Box::pin(async move {
-            agent.write("fencepost/floor").await?;
-            agent.write("fencepost/floor").await
-        })
+    Ok(twice(Arc::new(agent), |agent| async move {
+        agent.write("fencepost/floor").await
     }))
 }

@@ -4,7 +4,7 @@ mod observer;
 mod questions;
 mod rows;
 
-use super::floor::{BareWrites, Floor};
+use super::floor::{BareWrites, Floor, twice};
 use super::{Defect, LockServers, Opened, Program, Service, only};
 use crate::model::{ClockName, ServicePlan};
 use fencing_lock::servers::{DynamoDbApi, new_dynamodb_table};
@@ -76,12 +76,8 @@ async fn bare_writes(servers: &[String]) -> Result<BareWrites, LockProblem> {
     let _ = api
         .ask("CreateTable", &new_dynamodb_table(BARE_TABLE))
         .await;
-    Ok(Box::new(move || {
-        let api = api.clone();
-        Box::pin(async move {
-            let item = json!({ "TableName": BARE_TABLE, "Item": { "lock_key": { "S": "floor" } } });
-            api.ask("PutItem", &item).await?;
-            api.ask("PutItem", &item).await.map(drop)
-        })
+    Ok(twice(api, |api| async move {
+        let item = json!({ "TableName": BARE_TABLE, "Item": { "lock_key": { "S": "floor" } } });
+        api.ask("PutItem", &item).await.map(drop)
     }))
 }

@@ -3,7 +3,7 @@
 mod observer;
 mod questions;
 
-use super::floor::{ANSWER_WITHIN, BareWrites, Floor, answered};
+use super::floor::{ANSWER_WITHIN, BareWrites, Floor, answered, twice};
 use super::{Defect, LockServers, Opened, Program, Service, only};
 use crate::model::ServicePlan;
 use fencing_lock::LockProblem;
@@ -88,12 +88,8 @@ async fn bare_writes(servers: &[String]) -> Result<BareWrites, LockProblem> {
     let connection = Arc::new(connect_mariadb(server, ANSWER_WITHIN).await?);
     ask(&connection, BARE_TABLE).await?;
     ask(&connection, BARE_ROW).await?;
-    Ok(Box::new(move || {
-        let connection = connection.clone();
-        Box::pin(async move {
-            ask(&connection, BARE_WRITE).await?;
-            ask(&connection, BARE_WRITE).await
-        })
+    Ok(twice(connection, |connection| async move {
+        ask(&connection, BARE_WRITE).await
     }))
 }
 

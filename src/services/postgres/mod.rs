@@ -5,7 +5,7 @@ mod observer;
 mod questions;
 mod rows;
 
-use super::floor::{ANSWER_WITHIN, BareWrites, Floor, answered};
+use super::floor::{ANSWER_WITHIN, BareWrites, Floor, answered, twice};
 use super::{Defect, LockServers, Opened, Program, Service, only};
 use crate::model::ServicePlan;
 use fencing_lock::servers::{PostgresConnection, connect_postgres, postgres_problem};
@@ -103,12 +103,8 @@ async fn bare_writes(servers: &[String]) -> Result<BareWrites, LockProblem> {
     let connection = Arc::new(connection);
     ask(&connection, BARE_TABLE).await?;
     ask(&connection, BARE_ROW).await?;
-    Ok(Box::new(move || {
-        let connection = connection.clone();
-        Box::pin(async move {
-            ask(&connection, BARE_WRITE).await?;
-            ask(&connection, BARE_WRITE).await
-        })
+    Ok(twice(connection, |connection| async move {
+        ask(&connection, BARE_WRITE).await
     }))
 }
 

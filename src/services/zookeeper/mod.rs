@@ -3,7 +3,7 @@
 mod observer;
 mod questions;
 
-use super::floor::{BareWrites, Floor, answered};
+use super::floor::{BareWrites, Floor, answered, twice};
 use super::{Defect, LockServers, Opened, Program, Service};
 use crate::model::{ClockName, ServicePlan};
 use fencing_lock::{LockProblem, ZookeeperBackend, ZookeeperSettings};
@@ -85,14 +85,9 @@ async fn bare_writes(members: &[String]) -> Result<BareWrites, LockProblem> {
             Err(error) => Err(problem(error)),
         });
     answered(created).await?;
-    Ok(Box::new(move || {
-        let client = client.clone();
-        Box::pin(async move {
-            for _ in 0..2 {
-                answered(client.set_data(BARE_NODE, b"x", None).map_err(problem)).await?;
-            }
-            Ok(())
-        })
+    Ok(twice(client, move |client| async move {
+        let written = client.set_data(BARE_NODE, b"x", None).map_err(problem);
+        answered(written).await.map(drop)
     }))
 }
 
