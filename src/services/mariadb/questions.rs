@@ -21,9 +21,8 @@ impl Questions for MariadbServer {
         let connection = connect(address).await?;
         let created = timeout(ANSWER_DEADLINE, connection.ask(create)).await;
         let created = created.map_err(|_| failed(address, "no answer"))?;
-        created
-            .map(|_| true)
-            .map_err(|error| failed(address, error))
+        let created = created.map_err(|error| failed(address, error));
+        created.map(|_| true)
     }
 
     async fn remembers(&self, server: &Reached) -> Proof<Option<bool>> {

@@ -17,17 +17,12 @@ impl Questions for RedisServer {
         let asked = async {
             let mut connection = connect(server).await?;
             let before = wall_clock_ns();
-            let time: (i64, i64) = cmd("TIME").query_async(&mut *connection).await?;
-            Ok((before, time, wall_clock_ns()))
+            let (seconds, micros): (i64, i64) = cmd("TIME").query_async(&mut *connection).await?;
+            let theirs = (seconds * 1_000_000 + micros) * 1_000;
+            Ok(Some((before, theirs, wall_clock_ns())))
         };
-        let (before, (seconds, micros), after) = asked
-            .await
-            .map_err(|error: RedisError| failed(server.address, error))?;
-        Ok(Some((
-            before,
-            (seconds * 1_000_000 + micros) * 1_000,
-            after,
-        )))
+        let read: Result<_, RedisError> = asked.await;
+        read.map_err(|error| failed(server.address, error))
     }
 
     async fn remember(&self, server: &Reached) -> Proof<bool> {
