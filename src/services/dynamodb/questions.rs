@@ -1,7 +1,7 @@
 use super::settings;
 use crate::services::questions::*;
-use fencing_lock::Env;
 use fencing_lock::servers::{DynamoDbApi, new_dynamodb_table};
+use fencing_lock::{DynamoDbSettings, Env};
 use serde_json::{Value, json};
 
 pub struct DynamoDbServer;
@@ -32,7 +32,13 @@ async fn is_there(address: SocketAddr) -> Proof<bool> {
 
 async fn ask(address: SocketAddr, action: &str, body: &Value) -> Proof<Value> {
     let asked = async {
-        let api = DynamoDbApi::new(&address.to_string(), settings(), Env::default())?;
+        // A server that has just been started takes longer than a lock may wait.
+        let patient = DynamoDbSettings {
+            connect_timeout: ANSWER_DEADLINE,
+            response_timeout: ANSWER_DEADLINE,
+            ..settings()
+        };
+        let api = DynamoDbApi::new(&address.to_string(), patient, Env::default())?;
         api.ask(action, body).await
     };
     asked.await.map_err(|error| failed(address, error))
