@@ -19,11 +19,14 @@ enum Finding {
 pub async fn execute(home: Result<Home, Failure>, printed: OutputFormat) -> Result<Exit, Failure> {
     let mut findings = vec![platform(), state_folder()];
     let mut servers = Vec::new();
+    let mut can_do_without = !in_ci();
     for program in Program::SERVERS {
-        servers.push(for_local_runs(program).await);
+        let finding = for_local_runs(program).await;
+        // Few scenarios need another.
+        let is_needed = matches!(program, Program::RedisServer | Program::Etcd);
+        can_do_without &= !is_needed || matches!(finding, Finding::Good(_));
+        servers.push(finding);
     }
-    let is_good = |finding: &Finding| matches!(finding, Finding::Good(_));
-    let can_do_without = servers.iter().all(is_good) && !in_ci();
     match Engine::connect().await {
         Ok(engine) => {
             let about = &engine.about;

@@ -76,22 +76,19 @@ mod tests {
 
     /// The cases of the library that need a container, beside all on servers that are only run in
     /// containers.
-    const NOT_LOCALLY: [&str; 19] = [
+    const NOT_LOCALLY: [&str; 16] = [
         // Their faults cut links between members.
         "etcd-minority-holder unfenced",
         "etcd-minority-holder fenced",
         "etcd-minority-holder with-the-majority",
-        // Their resource is a Postgres.
-        "fenced-row plain",
-        "fenced-row compares",
-        "fenced-row compares-after-crash",
-        "postgres-row two-transactions",
-        "postgres-row everybody-waits",
-        "sql-mistakes compared-in-the-statement",
-        "sql-mistakes checked-before",
-        "sql-mistakes fence-in-another-row",
-        "sql-mistakes retry-recognised",
-        "sql-mistakes retry-taken-for-a-conflict",
+        // Scripts and files of their images start them.
+        "postgres-advisory-pgbouncer unfenced",
+        "postgres-advisory-pgbouncer fenced",
+        "postgres-advisory-pgbouncer marked-sessions",
+        "postgres-advisory-pgbouncer lease",
+        "postgres-failover unfenced",
+        "postgres-failover fenced",
+        "postgres-failover replica-up-to-date",
         // Their faults freeze workers.
         "storm redis-unfenced",
         "storm redis",
@@ -153,7 +150,7 @@ mod tests {
                 }
                 let words = format!("{name} {}", case.name);
                 let topology = case.setup.topology.as_str();
-                let programs = ["redis", "redlock", "etcd"];
+                let programs = ["redis", "redlock", "etcd", "postgres", "mariadb"];
                 if !programs.iter().any(|program| topology.starts_with(program)) {
                     assert!(reason.is_some(), "{words}");
                 } else if reason.is_some() {

@@ -79,16 +79,56 @@ pub fn user(pid: u32) -> Option<u32> {
 
 /// Returns the living processes of the group that this process leads, or led before it ended.
 pub fn group(leader: u32) -> Vec<u32> {
+    let is_member = |process: &Relations| process.group == leader;
+    let members = relations().into_iter().filter(is_member);
+    members.map(|process| process.pid).filter(lives).collect()
+}
+
+/// Returns the living processes of this group and all that they have started, in whichever group
+/// that is; but not what somebody has started who has ended since.
+pub fn family(leader: u32) -> Vec<u32> {
+    let mut others = relations();
+    let mut family = Vec::new();
+    loop {
+        let is_kin =
+            |process: &mut Relations| process.group == leader || family.contains(&process.parent);
+        let found: Vec<u32> = others
+            .extract_if(.., is_kin)
+            .map(|process| process.pid)
+            .collect();
+        if found.is_empty() {
+            return family.into_iter().filter(lives).collect();
+        }
+        family.extend(found);
+    }
+}
+
+/// A process, who started it, and the leader of its group.
+struct Relations {
+    pid: u32,
+    parent: u32,
+    group: u32,
+}
+
+fn relations() -> Vec<Relations> {
     let Ok(all) = fs::read_dir("/proc") else {
         return Vec::new();
     };
     let pids = all.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
-    let is_member = |pid: &u32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
-        let group = stat.ok().and_then(|stat| field(&stat, 5)?.parse().ok());
-        group == Some(leader) && !threads(*pid).is_empty()
-    };
-    pids.filter(is_member).collect()
+    let relations = pids.filter_map(|pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let number = |at: usize| field(&stat, at)?.parse().ok();
+        Some(Relations {
+            pid,
+            parent: number(4)?,
+            group: number(5)?,
+        })
+    });
+    relations.collect()
+}
+
+fn lives(pid: &u32) -> bool {
+    !threads(*pid).is_empty()
 }
 
 /// Returns a field of a `stat` file, counted from 1 as in proc(5). The second is a name in
@@ -128,6 +168,23 @@ mod tests {
         drop(shell.stdin.take());
         shell.wait().unwrap();
         assert_eq!(group(shell.id()), [0u32; 0]);
+    }
+
+    #[test]
+    fn a_family_has_the_children_who_left_the_group() {
+        use std::process::{Command, Stdio};
+        let mut shell = Command::new("setsid");
+        shell.args(["sh", "-c", "exec 3<&0; setsid sh -c 'cat; true' <&3 & wait"]);
+        let mut shell = shell.stdin(Stdio::piped()).spawn().unwrap();
+        let give_up_at = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while family(shell.id()).len() < 3 {
+            assert!(std::time::Instant::now() < give_up_at, "there are three");
+            std::thread::yield_now();
+        }
+        assert_eq!(group(shell.id()), [shell.id()]);
+        drop(shell.stdin.take());
+        shell.wait().unwrap();
+        assert_eq!(family(shell.id()), [0u32; 0]);
     }
 
     #[test]

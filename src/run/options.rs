@@ -62,7 +62,7 @@ pub enum RuntimeChoice {
     Auto,
     /// Containers
     Docker,
-    /// Processes of this machine: its own redis-server and etcd
+    /// Processes of this machine: its own redis-server, etcd, postgres and mariadbd
     Local,
     /// A simulation in virtual time: what it lacks makes a case inconclusive, with the reason
     Sim,

@@ -205,7 +205,7 @@ impl Runtime {
     fn run(self, arguments: &[&str]) -> Ended {
         match self {
             Runtime::Docker => run_on_docker(docker_shared(), arguments),
-            Runtime::Local => local().run_within(WITHIN, arguments),
+            Runtime::Local => local_with_databases().run_within(WITHIN, arguments),
             Runtime::Sim => run_simulated(arguments),
         }
     }
@@ -213,7 +213,7 @@ impl Runtime {
     fn run_alone(self, arguments: &[&str]) -> Ended {
         match self {
             Runtime::Docker => run_on_docker(docker_alone(), arguments),
-            Runtime::Local => local_alone().run_within(WITHIN, arguments),
+            Runtime::Local => local_alone().with_databases().run_within(WITHIN, arguments),
             Runtime::Sim => run_simulated(arguments),
         }
     }

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod confined;
+mod databases;
 mod endings;
 mod restarts;
 
@@ -20,7 +21,10 @@ struct Tried {
 impl Tried {
     /// `body` is everything from `topology` on.
     fn new(name: &str, body: &str) -> Tried {
-        let local = local();
+        Tried::with(name, body, local())
+    }
+
+    fn with(name: &str, body: &str, local: Local) -> Tried {
         let home = Home::new();
         let head = "name: tried\nabout: A test.\n";
         home.write("scenarios/tried.yml", format!("{head}{body}"));

@@ -26,7 +26,7 @@ pub use cluster::{OwnCluster, cluster_in, own_cluster};
 pub use command::{Ended, Running, command, fencepost, images_lock, offline, start};
 pub use docker::{Events, docker, docker_ok, owned_by};
 pub use home::{Home, copy_folder};
-pub use local::{Local, local, local_alone};
+pub use local::{Local, local, local_alone, local_with_databases};
 pub use observer::Observer;
 pub use ordinary_user::{OrdinaryUser, SOCKET};
 pub use promises::{contenders_exclude_each_other, times, tokens_only_grow};

@@ -39,7 +39,8 @@ pub fn said_here(here: &NodeSurroundings<'_>) -> io::Result<LocalCommand> {
     let mut before = "";
     while let Some(word) = words.next() {
         let port = words.peek().and_then(|next| next.parse::<u16>().ok());
-        let lone_port = word.parse().ok().filter(|_| before.ends_with("-port"));
+        let is_before_port = before.ends_with("-port") || before == "-p";
+        let lone_port = word.parse().ok().filter(|_| is_before_port);
         if let (true, Some(port)) = (here.knows(word), port) {
             // For example `--replicaof redis 6379`.
             let address = here.address(word, port)?;
@@ -49,6 +50,9 @@ pub fn said_here(here: &NodeSurroundings<'_>) -> io::Result<LocalCommand> {
         } else if let Some(port) = lone_port {
             let own = here.ports.of(&node.name, port)?;
             said.command.push(own.port().to_string());
+        } else if let Some((flag, port)) = port_in(word) {
+            let own = here.ports.of(&node.name, port)?;
+            said.command.push(format!("{flag}{}", own.port()));
         } else if let Some(flag) = before_host(word, before) {
             said.command.push(format!("{flag}{LOOPBACK}"));
         } else if let Some((flag, path)) = path_in(word) {
@@ -75,6 +79,17 @@ pub fn said_here(here: &NodeSurroundings<'_>) -> io::Result<LocalCommand> {
 /// Splits `--data-dir=/data` into `--data-dir=` and `/data`; also finds `/data` alone.
 fn path_in(word: &str) -> Option<(&str, &str)> {
     path_at(word).map(|at| word.split_at(at))
+}
+
+/// Splits `--port=3306` into `--port=` and 3306.
+fn port_in(word: &str) -> Option<(&str, u16)> {
+    let (flag, value) = word.split_at(word.find('=')? + 1);
+    let is_port = flag.starts_with('-') && flag.ends_with("port=");
+    value
+        .parse()
+        .ok()
+        .filter(|_| is_port)
+        .map(|port| (flag, port))
 }
 
 /// Returns what comes before a host to listen at, in its word: nothing, or `-host=`.
@@ -205,6 +220,28 @@ mod tests {
             "etcd --name=e1 --data-dir=/run/e1/data --listen-peer-urls=http://127.0.0.1:{own} --initial-cluster=e1=http://127.0.0.1:{own},e2=http://127.0.0.1:{other}"
         );
         assert_eq!(said.command.join(" "), wanted);
+    }
+
+    #[test]
+    fn a_database_listens_at_its_own_port_and_keeps_its_data_in_its_folder() {
+        let told = Fixture::new(true);
+        let port = told.port("e1", 5432);
+        for (command, wanted) in [
+            (
+                "postgres -D /data -p 5432 -h 0.0.0.0 -c a=5432",
+                format!("postgres -D /run/e1/data -p {port} -h 127.0.0.1 -c a=5432"),
+            ),
+            (
+                "mariadbd --datadir=/data --bind-address=0.0.0.0 --port=5432 --socket=socket",
+                format!(
+                    "mariadbd --datadir=/run/e1/data --bind-address=127.0.0.1 --port={port} --socket=socket"
+                ),
+            ),
+        ] {
+            let said = told.say(command, &[]);
+            assert_eq!(said.command.join(" "), wanted);
+            assert_eq!(said.folders, [Path::new("/run/e1/data")]);
+        }
     }
 
     #[test]

@@ -44,6 +44,11 @@ pub fn objection(program: Program, node: &NodeSpec) -> Option<String> {
                 |name| Some(format!("write {name} as an option of its command")),
             )
         }
+        // Otherwise it would read what is set for the machine's own server.
+        Program::MariaDb if words().nth(1) != Some("--no-defaults") => {
+            Some("its first option has to be --no-defaults".to_owned())
+        }
+        Program::Postgres | Program::MariaDb => words().find_map(beyond),
         Program::Given => None,
         Program::Ourselves if !words().next().is_some_and(|role| ROLES.contains(&role)) => Some(
             "of this program only `resource`, `s3`, `toxiproxy` and `worker` are parts of a cluster"

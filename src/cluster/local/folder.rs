@@ -81,12 +81,15 @@ impl RunFolder {
         let Ok(entries) = fs::read_dir(self.path.join(NODES)) else {
             return Vec::new();
         };
-        let pids = entries.filter_map(|entry| {
-            let text = note(&entry.ok()?.path().join(PID))?;
-            let (pid, started) = text.trim().split_once(' ')?;
-            Some((pid.parse().ok()?, started.to_owned()))
-        });
-        pids.collect()
+        let notes = entries.filter_map(|entry| note(&entry.ok()?.path().join(PID)));
+        let mut processes = Vec::new();
+        for text in notes {
+            let parts = text.lines().filter_map(|line| line.trim().split_once(' '));
+            let parts =
+                parts.filter_map(|(pid, started)| Some((pid.parse().ok()?, started.into())));
+            processes.extend(parts);
+        }
+        processes
     }
 }
 
@@ -106,9 +109,12 @@ impl NodeFolder {
         self.path.join(LOG)
     }
 
-    /// Notes which process it is, for a later run that finds it.
-    pub fn note_process(&self, pid: u32, started: &str) -> io::Result<()> {
-        let text = format!("{pid} {started}\n");
+    /// Notes which processes it is, for a later run that finds them.
+    pub fn note_processes(&self, all: &[(u32, String)]) -> io::Result<()> {
+        let lines = all
+            .iter()
+            .map(|(pid, started)| format!("{pid} {started}\n"));
+        let text: String = lines.collect();
         files::write_whole(&self.path.join(PID), text.as_bytes(), files::PRIVATE)
     }
 }
@@ -138,7 +144,7 @@ mod tests {
         for name in [OWNER, KEPT, NODES, LOG, PID] {
             let node = run.node(&name.into()).unwrap();
             fs::write(node.log(), name).unwrap();
-            node.note_process(7, "42").unwrap();
+            node.note_processes(&[(7, "42".to_owned())]).unwrap();
             assert_eq!(run.log(&name.into()).unwrap(), name);
             assert_eq!(mode(&node.root()), 0o700, "{name}");
             assert_eq!(mode(&node.path.join(PID)), 0o600, "{name}");

@@ -1,8 +1,11 @@
 //! The cluster as processes of this machine: the lock servers that are installed here and our own
 //! roles, each in a private folder, on loopback ports that the system chooses.
 
+mod apart;
 mod command;
 mod confined;
+mod database;
+mod facts;
 mod folder;
 mod listeners;
 mod log;
@@ -29,7 +32,7 @@ use folder::RunFolder;
 use nix::unistd::Pid;
 use parking_lot::Mutex;
 use ports::Ports;
-use process::{Life, Process};
+use process::{Life, Members, Process};
 use programs::{Program, Programs};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -97,7 +100,7 @@ impl LocalCluster {
         let what = format!("start {name}");
         let folder = self.folder.node(&name).map_err(failed(&what))?;
         let root = folder.root();
-        let program = self.programs.of(node)?;
+        let program = self.programs.of(node)?.clone();
         let known: Vec<Name> = self.nodes.lock().keys().cloned().collect();
         let here = NodeSurroundings {
             node,
@@ -107,11 +110,16 @@ impl LocalCluster {
             ports: &self.ports,
         };
         let said = said_here(&here).map_err(failed(&what))?;
-        let command = program.command(said, &root).map_err(failed(&what))?;
+        let members = match program.program == Program::Postgres {
+            true => Members::Children,
+            false => Members::Group,
+        };
         let nodes = Arc::clone(&self.nodes);
         // Goes on to its end, even if nobody waits for it any more.
         let born = self.births.spawn(async move {
-            let (process, console) = Process::start(command, &folder, life).await?;
+            program.prepare(&said, &root).await?;
+            let command = program.command(said, &root)?;
+            let (process, console) = Process::start(command, folder, members, life).await?;
             nodes.lock().insert(name, Some(Arc::new(process)));
             Ok::<_, io::Error>(console)
         });
@@ -121,8 +129,9 @@ impl LocalCluster {
 
     /// Ends a process, stopped or not, and waits for that.
     async fn end(&self, node: &Name, process: &Process) -> ClusterResult {
-        process.signal(Signal::Continue);
-        process.signal(Signal::Kill);
+        let what = format!("end {node}");
+        process.signal(Signal::Continue).map_err(failed(&what))?;
+        process.signal(Signal::Kill).map_err(failed(&what))?;
         await_end(node, process).await
     }
 
@@ -200,7 +209,8 @@ impl Cluster for LocalCluster {
 
     async fn signal(&self, node: &Name, signal: Signal) -> ClusterResult {
         let process = self.process(node, "signal")?;
-        if process.signal(signal) {
+        let signalled = process.signal(signal);
+        if signalled.map_err(failed(&format!("signal {node}")))? {
             Ok(())
         } else {
             Err(ClusterError::failed(
@@ -234,9 +244,10 @@ impl Cluster for LocalCluster {
         };
         let exit_code = process.exit_code();
         let running = exit_code.is_none();
-        // If there are several processes, it is not known which one matters.
-        let is_alone = process.all() == [process.pid];
-        let pid = i32::try_from(process.pid).ok().filter(|_| is_alone);
+        // If there are several processes, it is not known which one matters, unless all of them
+        // are one server's.
+        let is_one = process.members == Members::Children || process.all() == [process.pid];
+        let pid = i32::try_from(process.pid).ok().filter(|_| is_one);
         Ok(NodeState {
             running,
             frozen: false,

@@ -22,10 +22,23 @@ pub enum Life {
     InOurHands,
 }
 
+/// Which processes are the node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Members {
+    /// Those of its group. A server in another group is somebody else, whoever has started it.
+    Group,
+    /// Also those in groups of their own: Postgres has one for each connection.
+    Children,
+}
+
 pub struct Process {
     pub pid: u32,
     pub log: Arc<Log>,
     started: String,
+    folder: NodeFolder,
+    pub members: Members,
+    /// Those outside of the group that were stopped or killed last, with their start times.
+    outside: Mutex<Vec<(u32, String)>>,
     /// Its exit code, once it has ended.
     ended: watch::Receiver<Option<i64>>,
 }
@@ -34,7 +47,8 @@ impl Process {
     /// Starts a command that is complete except for its streams.
     pub async fn start(
         mut command: Command,
-        folder: &NodeFolder,
+        folder: NodeFolder,
+        members: Members,
         life: Life,
     ) -> io::Result<(Process, Option<Console>)> {
         command
@@ -49,7 +63,7 @@ impl Process {
         let pid = child.id().ok_or_else(|| missing("pid"))?;
         // It is our child and not waited for yet, so it exists in any case.
         let started = proc_stat::start_time(pid).ok_or_else(|| missing("start time"))?;
-        folder.note_process(pid, &started)?;
+        folder.note_processes(&[(pid, started.clone())])?;
         let log = Arc::new(Log::open(&folder.log(), 2)?);
         let stdout = child.stdout.take().ok_or_else(|| missing("stdout"))?;
         let stderr = child.stderr.take().ok_or_else(|| missing("stderr"))?;
@@ -76,37 +90,79 @@ impl Process {
             pid,
             log,
             started,
+            folder,
+            members,
+            outside: Mutex::default(),
             ended,
         };
         Ok((process, console))
     }
 
     /// Sends a signal; returns false if the process has ended already.
-    pub fn signal(&self, signal: Signal) -> bool {
+    pub fn signal(&self, signal: Signal) -> io::Result<bool> {
         let Ok(pid) = i32::try_from(self.pid) else {
-            return false;
+            return Ok(false);
         };
         let pid = Pid::from_raw(pid);
         // As long as any process is in the group, its pid is not given to another process.
         let now = proc_stat::start_time(self.pid);
         if now.is_some_and(|started| started != self.started) {
-            return false;
+            return Ok(false);
         }
-        let signal = match signal {
+        let number = match signal {
             Signal::Stop => signal::Signal::SIGSTOP,
             Signal::Continue => signal::Signal::SIGCONT,
             Signal::Kill => signal::Signal::SIGKILL,
         };
+        if self.members == Members::Children && signal != Signal::Continue {
+            // Who is stopped starts nobody, so then all are known.
+            let _ = killpg(pid, signal::Signal::SIGSTOP);
+            self.stop_outside()?;
+        }
+        if signal != Signal::Stop {
+            for (pid, started) in &*self.outside.lock() {
+                if proc_stat::is_still(*pid, started) {
+                    send(*pid, number);
+                }
+            }
+        }
         // As with a container, processes that it has started are part of the node: the server may
         // be the child of a script.
-        killpg(pid, signal).is_ok()
+        Ok(killpg(pid, number).is_ok())
+    }
+
+    /// Stops what is part of the node outside of its group. Each is noted before: who finds
+    /// nothing but the folder has to find the stopped processes too.
+    fn stop_outside(&self) -> io::Result<()> {
+        let mut outside = self.outside.lock();
+        outside.retain(|(pid, started)| proc_stat::is_still(*pid, started));
+        let group = proc_stat::group(self.pid);
+        loop {
+            let family = proc_stat::family(self.pid).into_iter();
+            let is_new =
+                |pid: &u32| !group.contains(pid) && !outside.iter().any(|(known, _)| known == pid);
+            let new = family.filter(is_new);
+            let new = new.filter_map(|pid| Some((pid, proc_stat::start_time(pid)?)));
+            let new: Vec<(u32, String)> = new.collect();
+            if new.is_empty() {
+                return Ok(());
+            }
+            outside.extend(new);
+            let leader = [(self.pid, self.started.clone())];
+            self.folder
+                .note_processes(&[&leader[..], &outside[..]].concat())?;
+            for (pid, _) in &*outside {
+                send(*pid, signal::Signal::SIGSTOP);
+            }
+        }
     }
 
     /// Returns all processes of the node; none if it has ended.
     pub fn all(&self) -> Vec<u32> {
-        match self.exit_code() {
-            None => proc_stat::group(self.pid),
-            Some(_) => Vec::new(),
+        match (self.exit_code(), self.members) {
+            (None, Members::Group) => proc_stat::group(self.pid),
+            (None, Members::Children) => proc_stat::family(self.pid),
+            (Some(_), _) => Vec::new(),
         }
     }
 
@@ -119,7 +175,13 @@ impl Process {
     pub async fn await_end(&self) {
         // The sender exists until it has sent the code.
         let _ = self.ended.clone().wait_for(Option::is_some).await;
-        while !proc_stat::group(self.pid).is_empty() {
+        let outside = self.outside.lock().clone();
+        let is_left = || {
+            let mut outside = outside.iter();
+            !proc_stat::group(self.pid).is_empty()
+                || outside.any(|(pid, started)| !proc_stat::has_ended(*pid, started))
+        };
+        while is_left() {
             tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
@@ -127,6 +189,13 @@ impl Process {
     /// Returns a value that changes with every start.
     pub fn born(&self) -> String {
         format!("{} {}", self.pid, self.started)
+    }
+}
+
+fn send(pid: u32, signal: signal::Signal) {
+    if let Ok(pid) = i32::try_from(pid) {
+        // It may have ended by itself.
+        let _ = signal::kill(Pid::from_raw(pid), signal);
     }
 }
 

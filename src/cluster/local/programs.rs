@@ -1,12 +1,13 @@
 //! The programs that are used in place of images: this one, and the lock servers that are
 //! installed on this machine.
 
+use super::apart;
 use super::command::LocalCommand;
+use super::facts::{ETCD, MARIADB, POSTGRES, ProgramFacts, REDIS_SERVER};
 use super::*;
-use crate::cluster::{COMMAND_IMAGE, OWN_IMAGE, find_program};
+use crate::cluster::{COMMAND_IMAGE, OWN_IMAGE};
 use std::ffi::OsString;
 
-const ANSWER_DEADLINE: Duration = Duration::from_secs(10);
 /// The running executable, even if its file is gone or another one by now.
 const OURSELVES: &str = "/proc/self/exe";
 /// The parts of our own environment that the loader and scripts need; nothing else leaks into a
@@ -18,41 +19,20 @@ pub enum Program {
     Ourselves,
     RedisServer,
     Etcd,
+    Postgres,
+    MariaDb,
     /// Whatever the node's own command names: a worker of the user's.
     Given,
 }
 
-struct ProgramFacts {
-    name: &'static str,
-    /// The variable that says where it is, if it is not on the PATH.
-    setting: &'static str,
-    /// The text before the version in the output of `--version`.
-    before_version: &'static str,
-    least: Version,
-    package: &'static str,
-}
-
-type Version = (u32, u32);
-
-const REDIS_SERVER: ProgramFacts = ProgramFacts {
-    name: "redis-server",
-    setting: "FENCEPOST_REDIS_SERVER",
-    before_version: "v=",
-    least: (7, 0),
-    package: "redis-server",
-};
-
-const ETCD: ProgramFacts = ProgramFacts {
-    name: "etcd",
-    setting: "FENCEPOST_ETCD",
-    before_version: "etcd Version: ",
-    least: (3, 4),
-    package: "etcd-server",
-};
-
 impl Program {
     /// The servers that topologies need beside this program.
-    pub const SERVERS: [Program; 2] = [Program::RedisServer, Program::Etcd];
+    pub const SERVERS: [Program; 4] = [
+        Program::RedisServer,
+        Program::Etcd,
+        Program::Postgres,
+        Program::MariaDb,
+    ];
 
     /// Returns the program for an image, if there is one: `fencepost/redis:7.0`, `redis:7`.
     pub fn of_image(image: &str) -> Option<Program> {
@@ -62,6 +42,8 @@ impl Program {
             _ if image == COMMAND_IMAGE => Some(Program::Given),
             Some("redis") => Some(Program::RedisServer),
             Some("etcd") => Some(Program::Etcd),
+            Some("postgres") => Some(Program::Postgres),
+            Some("mariadb") => Some(Program::MariaDb),
             _ => None,
         }
     }
@@ -70,11 +52,13 @@ impl Program {
         self.about().map_or("fencepost", |about| about.name)
     }
 
-    fn about(self) -> Option<&'static ProgramFacts> {
+    pub fn about(self) -> Option<&'static ProgramFacts> {
         match self {
             Program::Ourselves | Program::Given => None,
             Program::RedisServer => Some(&REDIS_SERVER),
             Program::Etcd => Some(&ETCD),
+            Program::Postgres => Some(&POSTGRES),
+            Program::MariaDb => Some(&MARIADB),
         }
     }
 
@@ -87,63 +71,13 @@ impl Program {
                 version: env!("CARGO_PKG_VERSION").to_owned(),
             });
         };
-        let set = std::env::var_os(about.setting).filter(|set| !set.is_empty());
-        let path = match set {
-            // A node is started in another folder than this process.
-            Some(set) => std::path::absolute(&set).unwrap_or_else(|_| set.into()),
-            None => {
-                find_program(about.name).ok_or_else(|| about.missing("it is not on the PATH"))?
-            }
-        };
-        let said = version_text(&path).await;
-        let said =
-            said.map_err(|reason| about.missing(&format!("{}: {reason}", path.display())))?;
-        let unclear = || {
-            let shown = said.lines().next().unwrap_or_default();
-            about.missing(&format!("{} says {shown:?}", path.display()))
-        };
-        let (version, number) = about.version_in(&said).ok_or_else(unclear)?;
-        if number < about.least {
-            return Err(about.missing(&format!("{} is {version}", path.display())));
-        }
+        let (path, version) = about.find().await?;
         Ok(InstalledProgram {
             program: self,
             path,
             version,
         })
     }
-}
-
-impl ProgramFacts {
-    fn missing(&self, reason: &str) -> ClusterError {
-        let (major, minor) = self.least;
-        ClusterError::missing(
-            format!("{} {major}.{minor} or newer ({reason})", self.name),
-            format!(
-                "run: apt-get install {}, or set {} to the path of another, or use --runtime docker",
-                self.package, self.setting
-            ),
-        )
-    }
-
-    /// Returns the version as it is written, and as numbers to compare.
-    fn version_in(&self, text: &str) -> Option<(String, Version)> {
-        let (_, after) = text.split_once(self.before_version)?;
-        let is_end = |c: char| !(c.is_ascii_digit() || c == '.');
-        let written = after.split(is_end).next()?;
-        let mut parts = written.split('.').map(str::parse);
-        let (major, minor) = (parts.next()?.ok()?, parts.next()?.ok()?);
-        Some((written.to_owned(), (major, minor)))
-    }
-}
-
-async fn version_text(path: &Path) -> Result<String, String> {
-    let mut command = Command::new(path);
-    command.arg("--version").kill_on_drop(true);
-    let output = tokio::time::timeout(ANSWER_DEADLINE, command.output()).await;
-    let output = output.map_err(|_| "--version gave no answer".to_owned())?;
-    let output = output.map_err(|error| error.to_string())?;
-    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,29 +96,70 @@ impl InstalledProgram {
         for folder in &said.folders {
             private_folder(folder)?;
         }
-        let named = usize::from(self.program.about().is_some());
-        let mut command = Command::new(&self.path);
-        let inherited = INHERITED.iter();
-        let inherited = inherited.filter_map(|name| Some((name, std::env::var_os(name)?)));
+        let about = self.program.about();
+        let mut command = self.bare(&self.path, root);
         command
-            .args(said.command.into_iter().skip(named))
+            .args(said.command.into_iter().skip(usize::from(about.is_some())))
             .args(self.more_arguments())
-            .env_clear()
-            .envs(inherited.collect::<BTreeMap<_, OsString>>())
-            .envs(said.environment)
-            .current_dir(root);
+            .envs(said.environment);
         Ok(command)
     }
 
+    /// Returns a program that runs as this one does, without arguments.
+    pub fn bare(&self, path: &Path, root: &Path) -> Command {
+        let mut command = Command::new(path);
+        let inherited = INHERITED.iter();
+        let inherited = inherited.filter_map(|name| Some((name, std::env::var_os(name)?)));
+        command
+            .env_clear()
+            .envs(inherited.collect::<BTreeMap<_, OsString>>())
+            .current_dir(root);
+        if let Some(about) = self.program.about() {
+            // A MariaDB removes what others have there.
+            command.env("TMPDIR", root);
+            apart::set(&mut command, about.apart);
+        }
+        command
+    }
+
     /// Returns arguments that come last, because later options override earlier ones.
-    fn more_arguments(&self) -> &[&str] {
-        match self.program {
+    fn more_arguments(&self) -> Vec<String> {
+        let words: &[&str] = match self.program {
             // The commands of containers listen everywhere, by an option or by default. A server
             // that goes into the background would outlive us.
             Program::RedisServer => &["--bind", "127.0.0.1", "--daemonize", "no"],
             // Older versions write another kind of log by default.
             Program::Etcd => &["--logger=zap"],
+            // What is left in /dev/shm would outlive the run's folder.
+            Program::Postgres => &[
+                "-h",
+                "127.0.0.1",
+                "-c",
+                "unix_socket_directories=",
+                "-c",
+                "dynamic_shared_memory_type=mmap",
+            ],
+            // Its working folder is that of its data.
+            Program::MariaDb => &["--bind-address=127.0.0.1", "--socket=socket"],
             Program::Ourselves | Program::Given => &[],
+        };
+        let mut words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        if self.program == Program::MariaDb {
+            let prefix = super::database::prefix(&self.path);
+            words.push(format!("--basedir={}", prefix.display()));
+        }
+        words
+    }
+
+    /// Makes what has to be on disk before the first start.
+    pub async fn prepare(&self, said: &LocalCommand, root: &Path) -> io::Result<()> {
+        let database = self.program.about().and_then(|about| about.database);
+        match (database, said.folders.first()) {
+            (Some(database), Some(data)) => {
+                private_folder(data)?;
+                database.make(self, data, root).await
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -240,10 +215,13 @@ pub fn unstartable(node: &NodeSpec) -> Option<String> {
             about.name
         ));
     }
+    if let Some(objection) = about.database.and_then(|database| database.objection(node)) {
+        return Some(objection);
+    }
     // Without a port it would listen where the machine's own server may be.
-    let says_its_port =
-        program != Program::RedisServer || node.command.iter().any(|word| word == "--port");
-    (!says_its_port).then(|| "its command says no port; add `--port` and the port".to_owned())
+    let option = about.port_option?;
+    let says_its_port = node.command.iter().any(|word| word.starts_with(option));
+    (!says_its_port).then(|| format!("its command says no port; add `{option}` and the port"))
 }
 
 #[cfg(test)]
@@ -280,18 +258,6 @@ mod tests {
             let service = crate::cluster::topology::load_service(&path, "redis").unwrap();
             let reason = unstartable(&service.node(&"redis".into()));
             assert_eq!(reason.is_none(), fine, "{command}: {reason:?}");
-        }
-    }
-
-    #[test]
-    fn versions_are_read_from_what_programs_print() {
-        let redis = "Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64";
-        let read = REDIS_SERVER.version_in(redis);
-        assert_eq!(read, Some(("7.0.15".to_owned(), (7, 0))));
-        let etcd = "etcd Version: 3.5.16\nGit SHA: GitNotFound\n";
-        assert_eq!(ETCD.version_in(etcd), Some(("3.5.16".to_owned(), (3, 5))));
-        for text in ["", "hello", "v=", "v=x.y", "v=7"] {
-            assert_eq!(REDIS_SERVER.version_in(text), None, "{text}");
         }
     }
 }

@@ -155,13 +155,13 @@ mod tests {
         let root_of = |node: &str| run.node(&node.into()).unwrap().root();
         let (mut left, mut strangers) = (sleeper(&root_of("a")), sleeper(&root_of("b")));
         let started = proc_stat::start_time(left.id()).unwrap();
-        let note = |node: &str, pid, started: &str| {
+        let note = |node: &str, pid, started: &String| {
             let folder = run.node(&node.into()).unwrap();
-            folder.note_process(pid, started).unwrap();
+            folder.note_processes(&[(pid, started.clone())]).unwrap();
         };
         note("a", left.id(), &started);
         // The pid is that of a living process, which was started at another time.
-        note("b", strangers.id(), "1");
+        note("b", strangers.id(), &"1".to_owned());
         kill(Pid::from_raw(left.id() as i32), Signal::SIGSTOP).unwrap();
 
         // It is our child here, so a parent has to notice its end.
@@ -186,7 +186,7 @@ mod tests {
         let mut script = script.current_dir(node.root()).spawn().unwrap();
         let leader = script.id();
         let started = proc_stat::start_time(leader).unwrap();
-        node.note_process(leader, &started).unwrap();
+        node.note_processes(&[(leader, started.clone())]).unwrap();
         let give_up_at = Instant::now() + END_DEADLINE;
         while proc_stat::group(leader).len() < 2 {
             assert!(Instant::now() < give_up_at, "it has a child");
@@ -211,7 +211,8 @@ mod tests {
         let mut victim = sleeper(elsewhere.path());
         let started = proc_stat::start_time(victim.id()).unwrap();
         let node = run.node(&"n".into()).unwrap();
-        node.note_process(victim.id(), &started).unwrap();
+        node.note_processes(&[(victim.id(), started.clone())])
+            .unwrap();
         let swept = sweep(root.path(), Leftovers::OfDeadRuns);
         assert!(victim.try_wait().unwrap().is_none(), "it lives");
         assert_eq!(swept.removed, [run.path.display().to_string()]);
@@ -232,7 +233,8 @@ mod tests {
         let mut somebody = sleeper(root.path());
         let started = proc_stat::start_time(somebody.id()).unwrap();
         let node = run.node(&"a".into()).unwrap();
-        node.note_process(somebody.id(), &started).unwrap();
+        node.note_processes(&[(somebody.id(), started.clone())])
+            .unwrap();
         let swept = sweep(root.path(), Leftovers::OfDeadRuns);
         assert_eq!(swept.removed, [run.path.display().to_string()]);
         assert!(somebody.try_wait().unwrap().is_none(), "it lives");

@@ -25,7 +25,7 @@ fn plan(name: &str) -> Plan {
     let port = free_port();
     let command = format!(
         "mariadbd --no-defaults --datadir=/data --bind-address=127.0.0.1 --port={port} \
-         --socket=/data/socket --skip-name-resolve --innodb-buffer-pool-size=32M \
+         --socket=socket --skip-name-resolve --innodb-buffer-pool-size=32M \
          --innodb-log-file-size=8M --max-connections=500"
     );
     Plan {
