@@ -140,7 +140,9 @@ impl From<LoadError> for Failure {
         let exit = match &error {
             LoadError::Usage(_) => Exit::Usage,
             // The server could not do more, for whatever reason.
-            LoadError::Unreachable { .. } | LoadError::CutShort(_) => Exit::Unavailable,
+            LoadError::Unreachable { .. } | LoadError::Unusable { .. } | LoadError::CutShort(_) => {
+                Exit::Unavailable
+            }
         };
         Failure::new(exit, error)
     }
@@ -178,7 +180,9 @@ fn run_exit(error: &RunError) -> Exit {
         RunError::Cluster(error) => cluster_exit(error),
         RunError::Load(LoadError::Usage(_)) | RunError::NotAllowed(_) => Exit::Usage,
         RunError::Attached { .. } => Exit::Unavailable,
-        RunError::Load(LoadError::Unreachable { .. }) => Exit::Unavailable,
+        RunError::Load(LoadError::Unreachable { .. } | LoadError::Unusable { .. }) => {
+            Exit::Unavailable
+        }
         RunError::InCase { error, .. } => run_exit(error),
         RunError::AndAlso { first, .. } => run_exit(first),
         _ => Exit::Harness,

@@ -6,6 +6,9 @@ pub enum LoadError {
     Usage(String),
     #[error("{what} does not answer: {reason}")]
     Unreachable { what: String, reason: String },
+    /// It answered, and the answer was no.
+    #[error("cannot use {what}: {reason}")]
+    Unusable { what: String, reason: String },
     /// The measurements until then are kept.
     #[error("cut short: {0}")]
     CutShort(String),

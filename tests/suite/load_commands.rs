@@ -2,6 +2,7 @@
 //! wrong, and a load from its first arrival to its verdict.
 
 mod at_servers;
+mod bad_servers;
 mod no_lock_server;
 
 use crate::support::*;

@@ -29,7 +29,9 @@ use crate::resource::ResourceClient;
 use crate::services;
 use backlog::Due;
 use fencing_lock;
-use fencing_lock::{Env, LockBackend, LockClient, LockError, LockMetrics, LockSettings};
+use fencing_lock::{
+    Env, LockBackend, LockClient, LockError, LockMetrics, LockProblem, LockSettings,
+};
 use futures_util::future::join_all;
 use health::Health;
 pub use heard::heard;
@@ -154,9 +156,15 @@ impl<'a> Run<'a> {
         self.task
             .detail("asking the servers whether they are there");
         let backend = self.plan.lock.backend;
-        let locks = |reason| LoadError::Unreachable {
-            what: format!("{backend} at {}", targets.lock_servers.join(",")),
-            reason,
+        let locks = |problem: LockProblem| {
+            let what = format!("{backend} at {}", targets.lock_servers.join(","));
+            let reason = problem.to_string();
+            match problem {
+                LockProblem::Refused(_) | LockProblem::TtlNotKept { .. } => {
+                    LoadError::Unusable { what, reason }
+                }
+                _ => LoadError::Unreachable { what, reason },
+            }
         };
         self.probe.locks_answer().await.map_err(locks)?;
         let resource = self.probe.resource_answers().await;
@@ -171,7 +179,7 @@ impl<'a> Run<'a> {
             .map(|(index, client)| async move {
                 probe::locks_answer(client, &format!("contend-probe-{index}")).await
             });
-        let warm: Result<(), String> = join_all(warm_up).await.into_iter().collect();
+        let warm: Result<(), LockProblem> = join_all(warm_up).await.into_iter().collect();
         warm.map_err(locks)
     }
 

@@ -1,4 +1,5 @@
 use super::*;
+use tokio::time::Instant;
 
 /// A check whether the servers answer at all: it asks for a lock that nobody else wants, and
 /// reads a key that nobody wrote.
@@ -10,9 +11,11 @@ pub(super) struct Probe {
 const KEY: &str = "contend-probe";
 const TRIES: u32 = 3;
 const BETWEEN: Duration = Duration::from_millis(250);
+/// Whoever was silent for so long is not asked again.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Probe {
-    pub(super) async fn locks_answer(&self) -> Result<(), String> {
+    pub(super) async fn locks_answer(&self) -> Result<(), LockProblem> {
         locks_answer(&self.locks, KEY).await
     }
 
@@ -24,7 +27,8 @@ impl Probe {
 
 /// Checks in a few tries whether this client gets an answer. A lock that somebody else holds is
 /// an answer, too: another load may be asking at the same time.
-pub(super) async fn locks_answer(locks: &LockClient, key: &str) -> Result<(), String> {
+pub(super) async fn locks_answer(locks: &LockClient, key: &str) -> Result<(), LockProblem> {
+    let began = Instant::now();
     let mut tried = 0;
     loop {
         tried += 1;
@@ -35,7 +39,9 @@ pub(super) async fn locks_answer(locks: &LockClient, key: &str) -> Result<(), St
                 return Ok(());
             }
             // The server's address is left out because the caller reports it.
-            Err(error) if tried == TRIES => return Err(error.problem.to_string()),
+            Err(error) if tried == TRIES || began.elapsed() >= PATIENCE => {
+                return Err(error.problem);
+            }
             Err(_) => sleep(BETWEEN).await,
         }
     }

@@ -238,7 +238,7 @@ async fn nothing_but_errors(run: &Run<'_>, field: &Field) -> String {
         if run.locks.fails_for(LONG_ENOUGH) {
             match run.probe.locks_answer().await {
                 Ok(()) => run.locks.went_right(),
-                Err(reason) => return format!("nothing but errors from the lock: {reason}"),
+                Err(problem) => return format!("nothing but errors from the lock: {problem}"),
             }
         }
         if field.writes.fails_for(LONG_ENOUGH) {
