@@ -43,13 +43,14 @@ pub struct S3Store {
 impl S3Store {
     /// Makes a prefix of its own below the address. The text is for a user of the command.
     pub fn new(at: S3Address, id: &str) -> Result<S3Store, String> {
-        let endpoint = Url::parse(&at.endpoint).map_err(|error| error.to_string())?;
-        if endpoint.scheme() != "http" || endpoint.host_str().is_none() {
+        let endpoint = Url::parse(&at.endpoint).ok();
+        let plain = |url: &Url| url.scheme() == "http" && url.host_str().is_some();
+        let endpoint = endpoint.filter(plain).ok_or_else(|| {
             let shown = &at.endpoint;
-            return Err(format!(
+            format!(
                 "cannot use the endpoint {shown}: only plain HTTP is spoken; give http://HOST:PORT"
-            ));
-        }
+            )
+        })?;
         // A request is signed for one host, and nobody else is to be asked.
         let http = Client::builder().no_proxy().redirect(Policy::none());
         let http = http.build();
@@ -226,14 +227,15 @@ impl Store for S3Store {
                 ))),
             }
         };
-        let (bucket, prefix) = (&self.at.bucket, &self.prefix);
         match removed.await {
             // A store that has forgotten the bucket has nothing of ours.
             Ok(()) | Err(StoreError::NoSuchBucket(_)) => Ok(()),
-            Err(error) => Err(format!(
-                "objects below s3://{bucket}/{prefix} may be left: {error}"
-            )),
+            Err(error) => Err(format!("{} may be left: {error}", self.place())),
         }
+    }
+
+    fn place(&self) -> String {
+        format!("objects below s3://{}/{}", self.at.bucket, self.prefix)
     }
 
     fn leaves(&self) -> Option<String> {
@@ -325,6 +327,9 @@ impl From<S3Error> for StoreError {
             status if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED => {
                 StoreError::Unanswered(words)
             }
+            _ if code.is_empty() => StoreError::Refused(format!(
+                "{status} is not an answer of an S3; check --endpoint"
+            )),
             _ => StoreError::Refused(format!("the store refused a request ({words})")),
         }
     }

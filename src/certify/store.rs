@@ -88,6 +88,9 @@ pub trait Store: Send + Sync {
         Ok(None)
     }
 
+    /// Returns where everything is that a certificate makes.
+    fn place(&self) -> String;
+
     /// Removes what was made. The error says what may be left.
     async fn remove(&self) -> Result<(), String>;
 

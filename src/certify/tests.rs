@@ -77,6 +77,10 @@ impl Store for Repeated {
         Ok(Vec::new())
     }
 
+    fn place(&self) -> String {
+        String::new()
+    }
+
     async fn remove(&self) -> Result<(), String> {
         Ok(())
     }

@@ -243,12 +243,18 @@ impl Store for TokenStore {
             dropped.map_err(|error| failed_at(server, postgres_problem(error)))
         };
         let removed: StoreResult<()> = removed.await;
-        removed.map_err(|error| format!("the schema {name} may be left: {error}"))
+        removed.map_err(|error| format!("{} may be left: {error}", self.place()))
+    }
+
+    fn place(&self) -> String {
+        match &self.schema {
+            Some(schema) => format!("the schema {}", schema.name),
+            None => format!("the keys {}…", self.prefix),
+        }
     }
 
     fn leaves(&self) -> Option<String> {
-        let prefix = &self.prefix;
-        let note = || format!("the keys {prefix}… stay: the resource deletes nothing");
+        let note = || format!("{} stay: the resource deletes nothing", self.place());
         self.schema.is_none().then(note)
     }
 

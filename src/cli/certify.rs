@@ -55,11 +55,12 @@ pub struct Certify {
 
 impl Certify {
     pub async fn execute(self) -> Result<Exit, Failure> {
-        let interrupt = interrupt::listen()?;
         let shown = without_password(&self.store);
         let store = self.open().map_err(|cause| {
             Failure::new(Exit::Usage, format!("cannot certify {shown}: {cause}"))
         })?;
+        let left = format!("{} may be left", store.place());
+        let interrupt = interrupt::listen_and_say(left)?;
         let progress = progress::for_this_output();
         let task = crate::progress::Progress::begin(&progress, &format!("certify {shown}"));
         let each = |property| task.detail(&format!("{property}"));

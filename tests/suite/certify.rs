@@ -182,6 +182,13 @@ async fn what_is_not_there_or_not_allowed_is_said_with_a_remedy() {
         .await
         .expect_code(64)
         .expect_said(&["give --endpoint"]);
+    certify(&["s3://bucket", "--endpoint", "127.0.0.1:9000"])
+        .await
+        .expect_code(64)
+        .expect_said(&[
+            "cannot use the endpoint 127.0.0.1:9000",
+            "give http://HOST:PORT",
+        ]);
     certify(&["ftp://somewhere"])
         .await
         .expect_code(64)
@@ -190,6 +197,13 @@ async fn what_is_not_there_or_not_allowed_is_said_with_a_remedy() {
         .await
         .expect_code(69)
         .expect_said(&["no connection: Connection refused"]);
+    // A resource and a web server are no S3.
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let resource = http_resource(Fence::On, folder.path()).await;
+    certify_s3(&resource, &[])
+        .await
+        .expect_code(69)
+        .expect_said(&["404 Not Found is not an answer of an S3; check --endpoint"]);
     // An S3 answers 404 to what is not there, as a resource does.
     certify(&[&endpoint])
         .await

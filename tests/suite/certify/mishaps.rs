@@ -161,10 +161,30 @@ async fn an_interrupt_removes_everything() {
     let certificate = start(certificate(&endpoint));
     process.await_row("replace-1").await;
     process.signal(Signal::SIGSTOP);
+    // Whatever comes at the same moment is the same wish.
     certificate.signal(Signal::SIGINT);
+    certificate.signal(Signal::SIGTERM);
     certificate.await_said("interrupted");
     process.signal(Signal::SIGCONT);
     let ended = spawn_blocking(|| certificate.wait()).await.unwrap();
     ended.expect_code(130);
     assert_eq!(objects_at(&endpoint).await, ["theirs"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_interrupt_ends_at_once_and_says_what_may_be_left() {
+    let _turn = machine_shared();
+    let process = S3Process::start(&fresh_folder("certify-interrupt-twice"), 0);
+    let certificate = start(certificate(&process.endpoint()));
+    process.await_row("replace-1").await;
+    process.signal(Signal::SIGSTOP);
+    certificate.signal(Signal::SIGINT);
+    certificate.await_said("once more stops at once");
+    certificate.signal(Signal::SIGINT);
+    let ended = spawn_blocking(|| certificate.wait()).await.unwrap();
+    ended.expect_code(130).expect_said(&[
+        "stopped at once; objects below s3://fencepost/fencepost-certify-",
+        "may be left",
+    ]);
+    process.signal(Signal::SIGCONT);
 }
