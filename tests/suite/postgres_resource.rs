@@ -8,7 +8,10 @@ use fencepost::model::{Fence, FencingToken, RowOutcome, WriteStyle};
 use fencepost::resource::{ClientError, ResourceClient, WriteAnswer};
 use fencing_lock::servers::connect_postgres;
 use futures_util::StreamExt;
+use std::future::pending;
 use std::time::Duration;
+use tokio::io::{copy, copy_bidirectional};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -32,7 +35,7 @@ async fn one_of_many_writers_of_a_row_at_a_time_decides() {
     let postgres = own_postgres();
     let tables = client(&format!("postgres://{}", postgres.address));
     tables.prepare().await.unwrap();
-    one_of_many_writers_at_a_time_decides(|| tables.clone(), true).await;
+    one_of_many_writers_at_a_time_decides(|| tables.clone()).await;
 }
 
 #[tokio::test]
@@ -184,6 +187,52 @@ async fn a_write_in_a_transaction_that_was_ended_is_refused() {
     assert!(error.to_string().contains("nothing was written"), "{error}");
     assert_eq!(holder.get("k").await.unwrap(), None);
     assert_eq!(holder.log().await.unwrap(), []);
+}
+
+/// The answer to the first try stays in here, and somebody with a higher token writes before the next.
+#[tokio::test]
+async fn a_write_whose_answer_was_lost_is_not_said_to_be_refused() {
+    let _turn = docker_shared();
+    let postgres = own_postgres();
+    let front = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let through = format!("postgres://{}?announce=on", front.local_addr().unwrap());
+    let through = client(&through).with_style(WriteStyle::Retry).unwrap();
+    let direct = client(&format!("postgres://{}?announce=on", postgres.address));
+    direct.prepare().await.unwrap();
+    let mut rows = direct.follow().await.unwrap();
+
+    let reader = through.clone();
+    let read = tokio::spawn(async move { reader.get("k").await });
+    let (mut asks, _) = front.accept().await.unwrap();
+    let mut server = TcpStream::connect(&postgres.address).await.unwrap();
+    tokio::select! {
+        _ = copy_bidirectional(&mut asks, &mut server) => panic!("the client went away"),
+        read = read => assert_eq!(read.unwrap().unwrap(), None),
+    }
+    let older = tokio::spawn(async move { through.put(&write("k", 1, 0, "old", "x")).await });
+    let forwards = async {
+        let _ = copy(&mut asks, &mut server).await;
+        pending::<()>().await;
+    };
+    let applied = tokio::select! {
+        row = timeout(TIMEOUT, rows.next()) => row.expect("a row in time").unwrap().unwrap(),
+        () = forwards => unreachable!("it has no end"),
+    };
+    assert_eq!(applied.outcome, RowOutcome::Accepted);
+    direct.put(&write("k", 2, 0, "new", "y")).await.unwrap();
+    drop((asks, server));
+    let relay = async {
+        loop {
+            let (mut asks, _) = front.accept().await.unwrap();
+            let mut server = TcpStream::connect(&postgres.address).await.unwrap();
+            let _ = copy_bidirectional(&mut asks, &mut server).await;
+        }
+    };
+    let unknown = tokio::select! {
+        answer = older => answer.unwrap().unwrap_err(),
+        () = relay => unreachable!("it has no end"),
+    };
+    assert!(unknown.outcome_unknown(), "{unknown}");
 }
 
 #[test]

@@ -5,9 +5,9 @@ use crate::support::{
     one_of_many_writers_at_a_time_decides, resource_client,
 };
 use fencepost::model::{Fence, FencingToken};
-use fencepost::resource::{MAX_BODY_BYTES, ResourceClient, WriteAnswer};
+use fencepost::resource::{ClientError, MAX_BODY_BYTES, ResourceClient, WriteAnswer};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, copy, copy_bidirectional};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, copy, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
 
 const DEADLINE: Duration = Duration::from_secs(10);
@@ -67,6 +67,53 @@ async fn a_write_whose_answer_was_lost_is_not_said_to_be_refused() {
     assert_eq!(log[0].owner.as_deref(), Some("old"), "it was applied");
 }
 
+/// Puts to a server that answers one connection after the other, and closes those without an answer.
+/// Returns the error of the put, and how many connections came.
+async fn answered_with(answers: &[Option<&str>]) -> (ClientError, usize) {
+    let front = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let client = resource_client(&format!("s3://{}", front.local_addr().unwrap()));
+    let mut answered = Vec::new();
+    let server = async {
+        loop {
+            let (mut stream, _) = front.accept().await.unwrap();
+            stream.read_u8().await.unwrap();
+            let answer = answers.get(answered.len()).copied().flatten();
+            if let Some(status) = answer {
+                let head =
+                    format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                stream.write_all(head.as_bytes()).await.unwrap();
+            }
+            // A connection that is closed with something unread takes its answer back.
+            answered.push(answer.is_some().then_some(stream));
+        }
+    };
+    let write = a_write("k", 1, 0, "a", "x");
+    let error = tokio::select! {
+        answer = client.put(&write) => answer.unwrap_err(),
+        () = server => unreachable!("it has no end"),
+    };
+    (error, answered.len())
+}
+
+#[tokio::test]
+async fn what_a_server_has_answered_is_not_asked_again() {
+    for status in ["400 Bad Request", "501 Not Implemented", "503 Slow Down"] {
+        let (error, asked) = answered_with(&[Some(status)]).await;
+        assert!(error.outcome_unknown(), "{error}");
+        assert_eq!(asked, 1, "{error}");
+    }
+}
+
+/// The keys may have been taken away after the first try was applied.
+#[tokio::test]
+async fn a_refusal_after_a_lost_answer_leaves_the_outcome_open() {
+    let (error, asked) = answered_with(&[None, Some("403 Forbidden")]).await;
+    assert_eq!(asked, 2, "{error}");
+    assert!(error.outcome_unknown(), "{error}");
+    let (error, _) = answered_with(&[Some("403 Forbidden")]).await;
+    assert!(!error.outcome_unknown(), "{error}");
+}
+
 /// A client remembers what it has seen last; several of them remember different things.
 #[tokio::test]
 async fn objects_decide_as_the_http_resource_does() {
@@ -84,8 +131,7 @@ async fn objects_decide_as_the_http_resource_does() {
 async fn one_of_many_writers_of_an_object_at_a_time_decides() {
     let s3 = OwnS3::start().await;
     let client = || resource_client(&format!("s3://{}", s3.address));
-    // A writer who lost a race and then finds a newer token is refused without another put.
-    one_of_many_writers_at_a_time_decides(client, false).await;
+    one_of_many_writers_at_a_time_decides(client).await;
 }
 
 #[tokio::test]

@@ -223,6 +223,22 @@ fn no_answer(request: &str, reason: impl Into<String>) -> ClientError {
     }
 }
 
+/// Returns what is certain about a write of which an earlier try was not answered: if the last one was
+/// refused, the earlier one may have been applied before.
+fn after_no_answer(
+    request: &str,
+    answer: Result<WriteAnswer, ClientError>,
+) -> Result<WriteAnswer, ClientError> {
+    let refusal = match answer {
+        Ok(WriteAnswer::Accepted { .. }) => return answer,
+        Ok(WriteAnswer::Rejected { seen, got }) => format!("{seen} had been seen and {got} came"),
+        Err(error) => error.to_string(),
+    };
+    let reason =
+        format!("an earlier try was not answered, and the last one was refused: {refusal}");
+    Err(no_answer(request, reason))
+}
+
 /// The refusal of a request that breaks a limit of every resource.
 fn bad_request(request: &str, message: String) -> ClientError {
     ClientError::BadRequest {

@@ -4,7 +4,7 @@ use super::pool::Session;
 use super::rows::stored_of;
 use super::{PostgresClient, READ, no_answer};
 use crate::model::{FencingToken, WriteStyle};
-use crate::resource::client::{ClientError, Stored, WriteAnswer};
+use crate::resource::client::{ClientError, Stored, WriteAnswer, after_no_answer};
 use crate::resource::state::WriteRequest;
 use fencing_lock::servers::PostgresConnection;
 use std::time::Duration;
@@ -131,11 +131,16 @@ impl PostgresClient {
             timeout: ONE_SEND,
             ..self.clone()
         };
+        let mut is_again = false;
         loop {
             let answer = impatient.write(write, self.is_fenced()).await;
             match answer {
                 Err(error) if error.outcome_unknown() && Instant::now() < until => {
+                    is_again = true;
                     sleep(BETWEEN_SENDS).await;
+                }
+                answer if is_again && self.style == WriteStyle::Retry => {
+                    return after_no_answer(&format!("the write to {}", write.key), answer);
                 }
                 answer => return answer,
             }

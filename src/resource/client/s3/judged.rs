@@ -1,10 +1,11 @@
 //! The rows of the S3's log as decisions about tokens.
 
 use crate::model::{BodyHash, Fence, FencingToken, LogRow, RowOutcome, RowValue};
-use crate::resource::s3::{Action, S3Row};
+use crate::resource::s3::{Action, Condition, S3Row};
 use crate::resource::state::{Ruling, State, WriteRequest};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 
 /// The content of an object: the value, and whose it is. Two writes differ in it even if their
 /// values are equal, so they have different ETags on every S3.
@@ -46,17 +47,27 @@ impl Envelope {
     }
 }
 
+/// No object has this ETag: a put with it leaves a refusal in the log, and nothing else.
+pub const NEVER: &str = "refused";
+
 /// What the fence would say, beside what the S3 did.
 pub struct Judged {
     bucket: String,
     state: State,
+    /// The writes with a row of a refusal and the token that it names, until the put comes that is
+    /// only sent to leave one.
+    refused: HashMap<Attempted, Option<FencingToken>>,
 }
+
+/// The key, the token, its seq and the owner of a write.
+type Attempted = (String, Option<FencingToken>, u64, Option<String>);
 
 impl Judged {
     pub fn new(bucket: &str) -> Judged {
         Judged {
             bucket: bucket.to_owned(),
             state: State::new(Fence::On),
+            refused: HashMap::new(),
         }
     }
 
@@ -79,6 +90,9 @@ impl Judged {
             (false, Some(Ruling::Refuse { .. })) => RowOutcome::Rejected,
             (false, Some(Ruling::Apply) | None) => return None,
         };
+        if outcome == RowOutcome::Rejected && !self.is_new(&write, &row.condition, seen) {
+            return None;
+        }
         let judged = LogRow {
             seq: row.seq,
             at_ns: row.at_ns,
@@ -96,5 +110,24 @@ impl Judged {
             self.state.replay(judged.clone());
         }
         Some(judged)
+    }
+
+    /// Returns whether a refusal is one of its own. Whoever loses a race and then finds a higher token
+    /// sends a second put, because the first one may have lost against a lower one.
+    fn is_new(
+        &mut self,
+        write: &WriteRequest,
+        condition: &Condition,
+        seen: Option<FencingToken>,
+    ) -> bool {
+        let key = write.key.clone();
+        let of = (key, write.token, write.token_seq, write.owner.clone());
+        match *condition == Condition::Matches(vec![NEVER.to_owned()]) {
+            true => self.refused.remove(&of) != Some(seen),
+            false => {
+                self.refused.insert(of, seen);
+                true
+            }
+        }
     }
 }

@@ -8,7 +8,10 @@ mod judged;
 mod styled;
 
 use super::http::HttpClient;
-use super::{ClientError, LONGEST_CONNECT, RowResult, Stored, WriteAnswer, bad_request, no_answer};
+use super::{
+    ClientError, LONGEST_CONNECT, RowResult, Stored, WriteAnswer, after_no_answer, bad_request,
+    no_answer,
+};
 use crate::model::{Fence, LogRow, WriteStyle, without_password};
 use crate::resource::limits::{MAX_BODY_BYTES, key_problem};
 use crate::resource::s3::{DEFAULT_BUCKET, DEFAULT_KEY, S3Row};
@@ -16,13 +19,16 @@ use crate::resource::state::{Highest, Pair, Ruling, WriteRequest};
 pub use bucket::open_bucket;
 use fencing_lock::AwsCredentials;
 use futures_util::{Stream, StreamExt};
-use judged::{Envelope, Judged};
+use judged::{Envelope, Judged, NEVER};
 use object_store::aws::AmazonS3;
+use object_store::client::HttpError;
 use object_store::path::Path;
 use object_store::{Error, ObjectStore, ObjectStoreExt, PutMode, PutOptions, UpdateVersion};
 use parking_lot::Mutex;
 use reqwest::Url;
 use std::collections::HashMap;
+use std::error::Error as StdError;
+use std::iter::successors;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
@@ -108,25 +114,39 @@ impl S3Client {
     /// somebody else has written since, the token of that decides.
     async fn write(&self, write: &WriteRequest, fence: Fence) -> Result<WriteAnswer, ClientError> {
         let name = format!("PUT s3://{}/{}", self.bucket, write.key);
-        let path = path_of(&name, &write.key)?;
+        let mut unanswered = 0;
+        let answer = self.turns(&name, write, fence, &mut unanswered).await;
+        match unanswered {
+            0 => answer,
+            _ => after_no_answer(&name, answer),
+        }
+    }
+
+    async fn turns(
+        &self,
+        name: &str,
+        write: &WriteRequest,
+        fence: Fence,
+        unanswered: &mut u32,
+    ) -> Result<WriteAnswer, ClientError> {
+        let path = path_of(name, &write.key)?;
         let content = Envelope::of(write).to_bytes();
         if content.len() > MAX_BODY_BYTES {
             let length = content.len();
             let message =
                 format!("an object has at most {MAX_BODY_BYTES} bytes, and this {length}");
-            return Err(bad_request(&name, message));
+            return Err(bad_request(name, message));
         }
-        let mut unanswered = 0;
         for _ in 0..MOST_TURNS {
             let seen = self.seen.lock().get(&write.key).cloned();
-            let mode = match fence {
-                Fence::Off => PutMode::Overwrite,
-                Fence::On => fenced(&name, write, seen)?,
+            let (mode, is_refused) = match fence {
+                Fence::Off => (PutMode::Overwrite, false),
+                Fence::On => fenced(name, write, seen)?,
             };
             let sent = PutOptions::from(mode);
             let sent = self.store.put_opts(&path, content.clone().into(), sent);
             let sent = timeout(self.timeout, sent).await;
-            let sent = sent.map_err(|_| no_answer(&name, "it did not come in time"))?;
+            let sent = sent.map_err(|_| no_answer(name, "it did not come in time"))?;
             match sent {
                 Ok(done) => {
                     let seen = Seen::of(write, UpdateVersion::from(done));
@@ -135,35 +155,32 @@ impl S3Client {
                     return Ok(WriteAnswer::Accepted { position });
                 }
                 Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
-                    let Some((found, _)) = self.object(&name, &path, &write.key).await? else {
+                    let Some((found, _)) = self.object(name, &path, &write.key).await? else {
                         continue;
                     };
-                    match ruling(&name, write, Some(&found))? {
-                        Ruling::Apply => {}
+                    match ruling(name, write, Some(&found))? {
                         Ruling::Repeat { position } => {
                             return Ok(WriteAnswer::Accepted { position });
                         }
-                        // What was not answered may have been applied before the higher token came.
-                        Ruling::Refuse { .. } if unanswered > 0 => {
-                            let reason = "the connection ended, and a higher token came meanwhile";
-                            return Err(no_answer(&name, reason));
-                        }
-                        Ruling::Refuse { seen, got } => {
+                        Ruling::Refuse { seen, got } if is_refused => {
                             let (seen, got) = (seen.token, got.token);
                             return Ok(WriteAnswer::Rejected { seen, got });
                         }
+                        // What was found may be newer than what refused this put, so the log may lack
+                        // the refusal: the next turn leaves it there.
+                        Ruling::Apply | Ruling::Refuse { .. } => {}
                     }
                 }
                 // Whether it was applied is unknown. The condition makes a second one harmless; without
                 // one it may undo what others have written since.
-                Err(error) if is_lost(&error) && unanswered < SENT_AGAIN => {
-                    unanswered += 1;
+                Err(error) if is_lost(&error) && *unanswered < SENT_AGAIN => {
+                    *unanswered += 1;
                     sleep(BEFORE_AGAIN).await;
                 }
-                Err(error) => return Err(failed(&name, error)),
+                Err(error) => return Err(failed(name, error)),
             }
         }
-        Err(no_answer(&name, "others wrote again and again"))
+        Err(no_answer(name, "others wrote again and again"))
     }
 
     pub async fn get(&self, key: &str) -> Result<Option<Stored>, ClientError> {
@@ -264,12 +281,24 @@ fn ruling(name: &str, write: &WriteRequest, seen: Option<&Seen>) -> Result<Rulin
     })
 }
 
-/// Returns the condition of a put. If the token in the object forbids it, the put cannot succeed:
-/// it is sent so that the log of the store has it.
-fn fenced(name: &str, write: &WriteRequest, seen: Option<Seen>) -> Result<PutMode, ClientError> {
+/// Returns the condition of a put, and whether the token in the object forbids it. A put that changes
+/// nothing has a condition that never holds, and is sent so that the log of the store has it.
+fn fenced(
+    name: &str,
+    write: &WriteRequest,
+    seen: Option<Seen>,
+) -> Result<(PutMode, bool), ClientError> {
     Ok(match (ruling(name, write, seen.as_ref())?, seen) {
-        (Ruling::Apply, Some(seen)) => PutMode::Update(seen.version),
-        (Ruling::Apply | Ruling::Repeat { .. } | Ruling::Refuse { .. }, _) => PutMode::Create,
+        (Ruling::Apply, Some(seen)) => (PutMode::Update(seen.version), false),
+        (Ruling::Apply, None) => (PutMode::Create, false),
+        (ruling @ (Ruling::Repeat { .. } | Ruling::Refuse { .. }), _) => {
+            let never = UpdateVersion {
+                e_tag: Some(format!("\"{NEVER}\"")),
+                version: None,
+            };
+            let is_refused = matches!(ruling, Ruling::Refuse { .. });
+            (PutMode::Update(never), is_refused)
+        }
     })
 }
 
@@ -280,9 +309,10 @@ fn path_of(name: &str, key: &str) -> Result<Path, ClientError> {
     }
 }
 
-/// Returns whether a connection ended without an answer. A server that answers has decided.
+/// Returns whether a connection ended without an answer. What a server answers is not asked again.
 fn is_lost(error: &Error) -> bool {
-    matches!(error, Error::Generic { .. })
+    let mut causes = successors(error.source(), |&cause| cause.source());
+    matches!(error, Error::Generic { .. }) && causes.any(|cause| cause.is::<HttpError>())
 }
 
 fn failed(name: &str, error: Error) -> ClientError {
