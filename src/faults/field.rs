@@ -6,7 +6,7 @@ use super::witness::Witnesses;
 use super::*;
 use crate::cluster::NodeSpec;
 use crate::model::LEADER;
-use crate::services::{Questions, Reached};
+use crate::services::{Questions, Reached, Visit};
 use async_trait::async_trait;
 use fencing_lock::Env;
 
@@ -19,8 +19,8 @@ pub struct Field {
     /// The services that can be asked something, with the port that is reached from here.
     pub servers: BTreeMap<Name, Server>,
     pub replicas: BTreeMap<Name, Name>,
-    /// The services that were there before the run.
-    pub attached: BTreeSet<Name>,
+    /// The services that were there before the run, and how they are asked.
+    pub attached: BTreeMap<Name, Visit>,
     pub worker_clocks: Box<dyn WorkerClocks>,
     /// None if no node is led through a proxy, as in a load.
     links: Option<Links>,
@@ -66,7 +66,7 @@ impl Field {
             services,
             servers,
             replicas,
-            attached: BTreeSet::new(),
+            attached: BTreeMap::new(),
             worker_clocks,
             links,
             remembering: Mutex::default(),

@@ -10,7 +10,7 @@ use crate::cluster::{FoundServer, Need, NodeSpec};
 use crate::faults::{Field, Links, Reach, Server, WorkerClocks};
 use crate::model::{Fault, Fence, Gate, ResourceKind};
 use crate::scenario::{CALM, Setup, Worker, once_each};
-use crate::services::{HttpServer, KeyTemplate, LockServers, PostgresServer};
+use crate::services::{HttpServer, KeyTemplate, LockServers, PostgresServer, Visit};
 
 /// Everything that one case starts, and where its parts talk to each other.
 pub struct CaseNodes {
@@ -31,6 +31,8 @@ pub struct CaseNodes {
     attached: Vec<NodeSpec>,
     /// The same, where they were found.
     pub found: BTreeMap<Name, FoundServer>,
+    /// The stay at each of them.
+    visits: BTreeMap<Name, Visit>,
     /// How each of them is watched; None for one that cannot be.
     guests: BTreeMap<Name, Option<GuestWatch>>,
 }
@@ -105,6 +107,7 @@ impl CaseNodes {
                 .map(|(name, it)| it.node(name))
                 .collect(),
             found: BTreeMap::new(),
+            visits: BTreeMap::new(),
             guests: BTreeMap::new(),
         }
     }
@@ -143,6 +146,9 @@ impl CaseNodes {
             }
         }
         self.found = guests.found();
+        let stays = guests.stays.iter();
+        let visits = stays.map(|stay| (stay.name.clone(), stay.visit.clone()));
+        self.visits = visits.collect();
         let watches = guests.stays.iter().map(|stay| {
             let watch = stay.unwatched.is_none().then(|| GuestWatch {
                 url: stay.visit.url().to_owned(),
@@ -198,8 +204,7 @@ impl CaseNodes {
             Box::new(worker_clocks),
             links,
         );
-        let attached = self.attached.iter().map(|node| node.name.clone());
-        field.attached = attached.collect();
+        field.attached = self.visits.clone();
         field
     }
 

@@ -67,6 +67,7 @@ pub(super) struct Door<'a> {
 }
 
 /// The stay of one run at one server.
+#[derive(Clone)]
 pub struct Visit {
     guest: &'static Guest,
     server: AttachedServer,

@@ -11,9 +11,6 @@ impl Topology {
     /// resource stay its own.
     pub fn attached_to(&self, attach: &Attach, backend: Backend) -> Topology {
         let template = self.worker_for(backend);
-        let replaced = template.lock_servers.first();
-        let replaced = replaced.and_then(|server| self.services.get(&server.node));
-        let ready = replaced.and_then(|service| service.ready.clone());
         // A worker reaches all of them at one address, each by a port of its own.
         let mut taken = BTreeSet::from([self.resource.port]);
         let mut lock_servers = Vec::new();
@@ -26,7 +23,6 @@ impl Topology {
                 name.clone(),
                 Service {
                     attached: Some(server.clone()),
-                    ready: ready.clone(),
                     ..nothing(port)
                 },
             );

@@ -44,7 +44,7 @@ impl Injection for Killed {
     async fn look_before(&mut self, field: &Field) -> Proof {
         let state = state(field, &self.node).await?;
         self.started_at = state.started_at;
-        self.is_attached = field.attached.contains(&self.node);
+        self.is_attached = field.attached.contains_key(&self.node);
         ensure(state.running, UnprovenReason::EndedAlready)
     }
 

@@ -1,4 +1,12 @@
 use super::*;
+use crate::cluster::NodeSpec;
+use crate::services::Visit;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long an attached server may take until it answers again.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(30);
+const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 pub const RESTART: Form = Form {
     refuses: stays_dead,
@@ -58,7 +66,7 @@ impl Injection for Restarted {
 
     async fn look_before(&mut self, field: &Field) -> Proof {
         self.started_at = state(field, &self.node).await?.started_at;
-        self.is_attached = field.attached.contains(&self.node);
+        self.is_attached = field.attached.contains_key(&self.node);
         Ok(())
     }
 
@@ -114,7 +122,7 @@ impl Injection for Restarted {
 
 /// Gives a server something to remember. Nothing is written to an attached server.
 async fn give_memory(field: &Field, node: &Name) -> Proof {
-    if field.attached.contains(node) {
+    if field.attached.contains_key(node) {
         return Ok(());
     }
     if let Some(server) = field.server(node).await?
@@ -140,18 +148,42 @@ async fn create(field: &Field, node: &Name) -> Proof {
 /// Starts a service that has ended; returns when it is ready.
 pub async fn start_again(field: &Field, node: &Name) -> Proof {
     let service = field.service(node)?;
-    let started = async {
+    let started: Proof = async {
         field.cluster.start(&service).await?;
-        match &service.ready {
-            Some(line) => field.cluster.await_said(node, line).await,
-            None => Ok(()),
+        match (field.attached.get(node), &service.ready) {
+            (Some(visit), _) => answers(field, &service, visit).await?,
+            (None, Some(line)) => field.cluster.await_said(node, line).await?,
+            (None, None) => {}
         }
-    };
-    let started = started.await;
+        Ok(())
+    }
+    .await;
     // The node has a new network now, and its helpers are in the old one.
     field.witnesses.called.forget(node).await;
     field.packet_filters.called.forget(node).await;
-    Ok(started?)
+    started
+}
+
+/// Waits until a server of somebody else's answers: what it logs, and where, is its own business.
+async fn answers(field: &Field, service: &NodeSpec, visit: &Visit) -> Proof {
+    let give_up_at = Instant::now() + ANSWER_DEADLINE;
+    let port = service.ports.first().map_or(0, |port| port.container);
+    loop {
+        let address = field.cluster.address(&service.name, port).await?;
+        let moved = visit.moved_to(&address.to_string());
+        let looked = match &moved {
+            Ok(visit) => visit.look().await.map(drop),
+            Err(reason) => Err(reason.clone()),
+        };
+        match looked {
+            Err(error) if Instant::now() >= give_up_at => {
+                let server = format!("{} at {address}", service.name);
+                return Err(UnprovenReason::Server { server, error });
+            }
+            Err(_) => tokio::time::sleep(ASK_AGAIN).await,
+            Ok(()) => return Ok(()),
+        }
+    }
 }
 
 pub async fn runs_anew(field: &Field, node: &Name, before: &str) -> Proof<String> {

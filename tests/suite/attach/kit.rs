@@ -56,9 +56,11 @@ impl ComposeRedis {
             "--protected-mode",
             "no",
         ];
+        // What it says is nowhere but in a file of its own.
+        let logs = ["--logfile", "/data/log"];
         let keeps = ["--dir", "/data", "--appendonly", "yes"];
         let image = ["-v", "/data", "--user", "0", "fencepost/redis:7.0"];
-        docker_ok(&[&run[..], &image, &command, &keeps].concat());
+        docker_ok(&[&run[..], &image, &command, &logs, &keeps].concat());
         let ready = || {
             let said = docker(&["exec", &container, "redis-cli", "PING"]);
             said.stdout.starts_with(b"PONG").then_some(())
