@@ -5,7 +5,7 @@ use super::runtime::{OpenRuntime, open};
 use super::*;
 use crate::explore::{Budget, Explored, Search, State, Subject};
 use crate::progress::Progress;
-use crate::run::{Lab, RunOptions, RuntimeChoice, prepare_for};
+use crate::run::{Groundwork, Lab, RunOptions, RuntimeChoice, prepare_for};
 use crate::scenario::{Setting, Settings};
 use crate::yaml;
 use std::time::Instant;
@@ -85,6 +85,7 @@ impl Explore {
             toxiproxy: &toxiproxy,
             home: &home.layers(),
             journals: &journals,
+            groundwork: &Groundwork::default(),
             results: &results,
             progress: &progress,
             interrupt: &interrupt,

@@ -7,7 +7,7 @@ use super::*;
 use crate::report::junit::{self, Suite};
 use crate::report::summary::Summary;
 use crate::report::tally::Tally;
-use crate::run::{JUNIT, Lab, Report, RunOptions, make_folder, run_all, write_whole};
+use crate::run::{Groundwork, JUNIT, Lab, Report, RunOptions, make_folder, run_all, write_whole};
 use crate::scenario::Scenario;
 use tokio_util::sync::CancellationToken;
 
@@ -64,6 +64,7 @@ pub async fn run_each(
         toxiproxy: &toxiproxy,
         home: &home.layers(),
         journals: &journals,
+        groundwork: &Groundwork::default(),
         results: &home.results_of(options),
         progress,
         interrupt,

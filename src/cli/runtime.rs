@@ -70,7 +70,7 @@ mod tests {
     use super::*;
     use crate::faults::journal::{Debt, Healed, Journal, heal_leftovers};
     use crate::run::said_lines::SaidLines;
-    use crate::run::{Lab, RunOptions};
+    use crate::run::{Groundwork, Lab, RunOptions};
     use crate::scenario::Settings;
     use tokio_util::sync::CancellationToken;
 
@@ -131,6 +131,7 @@ mod tests {
             toxiproxy: &toxiproxy,
             home: &home.layers(),
             journals: folder.path(),
+            groundwork: &Groundwork::default(),
             results: folder.path(),
             progress: &SaidLines::default(),
             interrupt: &CancellationToken::new(),

@@ -4,6 +4,7 @@ use super::Name;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attach {
@@ -46,6 +47,24 @@ pub enum ServerPlace {
         service: String,
         port: u16,
     },
+}
+
+impl AttachedServer {
+    /// Returns the same server by the address that its name led to: a name may lead elsewhere later.
+    pub fn at(&self, address: SocketAddr) -> AttachedServer {
+        let place = match &self.place {
+            ServerPlace::Address { .. } => ServerPlace::Address {
+                host: address.ip().to_string(),
+                port: address.port(),
+            },
+            // Its container may get another address, and is found by its labels.
+            service @ ServerPlace::Compose { .. } => service.clone(),
+        };
+        AttachedServer {
+            place,
+            ..self.clone()
+        }
+    }
 }
 
 /// A user and the variable of the environment that has the password: a file and the results of a
@@ -157,5 +176,26 @@ mod tests {
         for bad in ["", ":", "me:", "me:s3cret", "me:${}", "me:${1}", "m e"] {
             assert_eq!(Login::parse(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_server_is_pinned_to_the_address_that_its_name_led_to() {
+        let server = |place| AttachedServer {
+            place,
+            login: None,
+            database: None,
+        };
+        let named = server(ServerPlace::Address {
+            host: "db".to_owned(),
+            port: 5432,
+        });
+        let found = "[::1]:5432".parse().unwrap();
+        assert_eq!(named.at(found).place.to_string(), "[::1]:5432");
+        let service = server(ServerPlace::Compose {
+            project: "shop".to_owned(),
+            service: "db".to_owned(),
+            port: 5432,
+        });
+        assert_eq!(service.at(found), service);
     }
 }

@@ -49,10 +49,15 @@ impl CaseRun<'_> {
             let visit = visit.map_err(|reason| cannot("use", name, reason))?;
             let seen = visit.look().await;
             let sighting = seen.map_err(|reason| cannot("use", name, reason))?;
+            // A fault may have started it anew.
+            if !found.may_be_faulted {
+                let same = self.lab.groundwork.meet(server, &sighting.identity);
+                same.map_err(|reason| cannot("use", name, reason))?;
+            }
             cluster.attach(name, &found).await?;
             let debt = GuestDebt {
                 program: program.name.to_owned(),
-                server: server.clone(),
+                server: server.at(found.address),
                 prefix: prefix.clone(),
                 setting: None,
                 ours: None,
@@ -258,6 +263,8 @@ pub async fn announce(lab: &Lab<'_>, scenarios: &[Scenario]) -> RunResult<BTreeS
                     seen.identity
                 )));
             }
+            let same = lab.groundwork.meet(server, &seen.identity);
+            same.map_err(|reason| cannot("use", name, reason))?;
             let setting = visit.setting().await;
             let is_ours = case.setup.worker.is_ours();
             let looked_at = LookedAt {

@@ -10,6 +10,7 @@ mod drive;
 mod evidence;
 mod folder;
 mod follow;
+mod groundwork;
 mod guests;
 mod judge;
 mod load;
@@ -39,6 +40,7 @@ pub use folder::{
     FolderError, JUNIT, REPORT, RESULT, RunFolder, SCENARIO, make_folder, make_folder_in, to_json,
     write_failed, write_whole,
 };
+pub use groundwork::Groundwork;
 pub use judge::judge_run;
 pub use load::{LocalRequest, ServerAddresses, run_local};
 pub use many::{Report, run_all};

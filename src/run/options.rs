@@ -84,6 +84,7 @@ pub struct Lab<'a> {
     /// The folder of the journals, which are kept until their faults are undone.
     pub journals: &'a Path,
     pub results: &'a Path,
+    pub groundwork: &'a Groundwork,
     pub progress: &'a dyn Progress,
     pub interrupt: &'a CancellationToken,
 }

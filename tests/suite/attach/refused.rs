@@ -2,6 +2,10 @@
 
 use super::kit::{ComposeRedis, names, of_a_redis};
 use crate::support::*;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 fn run(topology: &str) -> Ended {
     let topology = format!("topology={topology}");
@@ -47,6 +51,58 @@ async fn another_server_of_the_same_name_needs_a_yes_of_its_own() {
         "add --yes if that is meant; nothing was written",
     ]);
     assert_eq!(names(&used).await, ["user:1"]);
+}
+
+/// A person was told about the first one alone. It is looked at before the first of one case, and of
+/// two cases.
+#[tokio::test]
+async fn nothing_is_written_to_a_second_server_at_the_same_address() {
+    let _turn = docker_shared();
+    let (first, second) = (own_redis(), own_redis());
+    for cases in [&["--case", "fenced"][..], &[]] {
+        let address = leading_to(&first, &second);
+        let topology = format!("topology={{ attach: {{ redis: '{address}' }} }}");
+        let run = ["run", SCENARIO, "--runtime", "local", "--set", &topology];
+        let ended = fencepost(&[&run[..], cases].concat());
+        ended.expect_code(69).expect_said(&[
+            "cannot use redis: it is another server than the one that was looked at",
+        ]);
+        for server in [&first, &second] {
+            assert_eq!(names(server).await, [""; 0]);
+        }
+    }
+}
+
+/// Returns an address that leads to the first server until somebody has asked for a setting, which
+/// is the last question before the first case, and to the second one from then on.
+fn leading_to(first: &Server, second: &Server) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("bound").to_string();
+    let servers = [first, second].map(|server| server.address.clone());
+    std::thread::spawn(move || {
+        let was_asked = Arc::new(AtomicBool::new(false));
+        for client in listener.incoming() {
+            let mut client = client.expect("a client");
+            let server = &servers[usize::from(was_asked.load(Ordering::SeqCst))];
+            let mut server = TcpStream::connect(server).expect("a server");
+            let mut answers = server.try_clone().expect("a socket");
+            let mut answered = client.try_clone().expect("a socket");
+            std::thread::spawn(move || std::io::copy(&mut answers, &mut answered));
+            let was_asked = was_asked.clone();
+            std::thread::spawn(move || {
+                let mut bytes = [0; 4096];
+                while let Ok(count @ 1..) = client.read(&mut bytes) {
+                    let is_question = bytes[..count].windows(6).any(|it| it == b"CONFIG");
+                    was_asked.fetch_or(is_question, Ordering::SeqCst);
+                    if server.write_all(&bytes[..count]).is_err() {
+                        break;
+                    }
+                }
+                let _ = server.shutdown(Shutdown::Both);
+            });
+        }
+    });
+    address
 }
 
 #[tokio::test]
