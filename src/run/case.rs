@@ -71,7 +71,8 @@ impl<'a> CaseRun<'a> {
     /// Runs the case. Healing and removal happen on every way out, and their errors are reported
     /// beside earlier errors.
     pub async fn run(mut self) -> RunResult<CaseResult> {
-        if let Some(reason) = self.lab.lacking(self.case) {
+        let refusal = self.lab.groundwork.refusal(&self.title);
+        if let Some(reason) = self.lab.lacking(self.case).or(refusal) {
             let notes = self.never_played(&reason);
             return judge(self.case, &self.evidence, &notes, self.task.as_ref());
         }

@@ -9,6 +9,8 @@ use parking_lot::Mutex;
 pub struct Groundwork {
     /// The identity of the server that was met first where one is attached.
     servers: Mutex<BTreeMap<String, String>>,
+    /// Why workers refuse cases, by the title of the case.
+    refusals: Mutex<BTreeMap<String, String>>,
 }
 
 impl Groundwork {
@@ -22,5 +24,13 @@ impl Groundwork {
                 "it is another server than the one that was looked at first: it was started anew, or its address leads to several servers; name an address of one server, or run it again".to_owned(),
             ),
         }
+    }
+
+    pub fn refused(&self, title: String, reason: String) {
+        self.refusals.lock().insert(title, reason);
+    }
+
+    pub fn refusal(&self, title: &str) -> Option<String> {
+        self.refusals.lock().get(title).cloned()
     }
 }

@@ -5,6 +5,7 @@
 use super::case::CaseRun;
 use super::open_run::OpenRun;
 use super::prepare::{MachineFacts, check_places, prepare};
+use super::rehearsal::rehearse;
 use super::slots::Slots;
 use super::*;
 use std::collections::btree_map::Entry;
@@ -17,6 +18,7 @@ pub type Report<'a> = dyn FnMut(&RunRecord) -> Result<(), String> + 'a;
 pub async fn run_all(lab: &Lab<'_>, scenarios: &[Scenario], report: &mut Report<'_>) -> RunResult {
     check_places(lab, scenarios)?;
     let machine = stop_at(lab.interrupt, prepare(lab, scenarios)).await?;
+    rehearse(lab, scenarios).await?;
     let mut runs = OpenRuns {
         lab,
         machine,

@@ -26,6 +26,7 @@ mod phase_times;
 mod play;
 mod prepare;
 mod recorded;
+mod rehearsal;
 #[cfg(test)]
 pub mod said_lines;
 mod seen;

@@ -94,7 +94,7 @@ pub struct Setup {
 }
 
 /// What workers are started from and with, as far as it is not this program.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnWorker {
     /// A folder with a Dockerfile, or an image. A folder that is not of the home is a whole path.
     pub image: Option<String>,

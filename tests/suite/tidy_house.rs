@@ -98,6 +98,7 @@ const MAY_KNOW: [(&str, &[&str]); 18] = [
             "model",
             "clock",
             "cluster",
+            "conformance",
             "faults",
             "scenario",
             "resource",
@@ -224,11 +225,8 @@ fn left_to_chance(text: &str) -> Vec<&str> {
     let mut found: Vec<&str> = named.copied().collect();
     // The functions draw from a generator of the thread; a generator of one's own has a seed.
     let mut draws = text.split("fastrand::").skip(1);
-    found.extend(
-        draws
-            .find(|rest| !rest.starts_with("Rng"))
-            .map(|_| "fastrand"),
-    );
+    let drawn = draws.find(|rest| !rest.starts_with("Rng"));
+    found.extend(drawn.map(|_| "fastrand"));
     let selects = text.split("select! {").skip(1);
     let unbiased = selects.filter(|body| !is_biased(body));
     found.extend(unbiased.map(|_| "select! without biased"));

@@ -160,6 +160,43 @@ cases:
     tried.run().expect_code(2).expect_said(&[says]);
 }
 
+/// The first line of a worker says what it can do, and nothing is started for anything else.
+#[test]
+fn a_task_that_a_worker_refuses_is_said_before_anything_starts() {
+    let only = r#""event": "ready", "lacks": [], "only": {"FENCEPOST_RENEW": ["false"]}"#;
+    let refused = r#""event": "refused", "reason": "only on Tuesdays""#;
+    for (name, first_line, says) in [
+        (
+            "only",
+            only,
+            "worker b refuses its task: this worker has FENCEPOST_RENEW=false alone, and not true",
+        ),
+        (
+            "refused",
+            refused,
+            "worker a refuses its task: only on Tuesdays",
+        ),
+    ] {
+        let body = format!(
+            "\
+topology: redis
+worker: {{ command: [sh, -c, 'echo ''{{\"at_ns\": 1, {first_line}}}''; cat'] }}
+lock: {{ backend: redis, ttl: 4s }}
+workers:
+  a: {{ key: k }}
+  b: {{ key: k, renew: true }}
+cases:
+  fenced: {{ fence: on, expect: {{ violations: 0 }} }}
+"
+        );
+        let tried = Tried::new(name, &body);
+        let says = format!("cannot be done here: {says}");
+        tried.run().expect_code(2).expect_said(&[&says]);
+        let log = tried.case("fenced").join("logs/redis.log");
+        assert!(!log.exists(), "{name}");
+    }
+}
+
 /// It is the port of a container; a process gets one that is free.
 #[test]
 fn a_port_that_somebody_has_holds_up_nobody() {
