@@ -175,7 +175,11 @@ impl Grammar {
             (_, true) => self.played + 1,
             _ => self.played,
         };
-        match round == wanted {
+        // Between the rounds, the line itself is the mistake, and the next step says so.
+        let has_place = is_start
+            || begins
+            || !matches!(self.state, State::Begin | State::Between | State::Over);
+        match round == wanted || !has_place {
             true => Ok(()),
             false => misfit(
                 format!("`{name}` is of round {round}"),

@@ -75,6 +75,7 @@ mod toxiproxy;
 mod trial;
 mod unread_output;
 mod without_docker;
+mod worker_check;
 mod worker_rounds;
 mod workflows;
 mod yaml_second_opinion;
