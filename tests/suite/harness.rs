@@ -48,6 +48,7 @@ async fn what_cannot_run_is_an_error_that_says_why() {
     let error = harness.run().await.unwrap_err();
     let words = error.to_string();
     assert!(words.contains("did you mean `pause-gt-ttl`"), "{words}");
+    assert!(words.ends_with("(exit code 64)"), "{words}");
     assert!(
         matches!(error, HarnessError::Failed { code: Some(64), .. }),
         "{error:?}"

@@ -68,7 +68,7 @@ pub enum HarnessError {
     },
     /// The scenario is invalid, something is missing, or the program failed. The exit codes are
     /// those of docs/contract.md.
-    #[error("cannot run {scenario}: {message} (exit code {code:?})")]
+    #[error("cannot run {scenario}: {message} ({})", ending(*code))]
     Failed {
         scenario: String,
         message: String,
@@ -76,6 +76,13 @@ pub enum HarnessError {
     },
     #[error("cannot run {scenario} within {limit:?}; raise Harness::limit")]
     TooLong { scenario: String, limit: Duration },
+}
+
+/// Says how the program ended.
+fn ending(code: Option<i32>) -> String {
+    code.map_or("without an exit code".to_owned(), |code| {
+        format!("exit code {code}")
+    })
 }
 
 impl Harness {

@@ -240,7 +240,7 @@ fn ask<T: ValueEnum + ToString + Copy>(option: &str, choices: &[T]) -> Result<T,
     let names = joined(choices.iter().map(T::to_string), ", ");
     let unasked = || {
         Failure::usage(format!(
-            "cannot choose a {option}; give --{option} ({names})"
+            "cannot choose a {option}: nobody can be asked here; give --{option} ({names})"
         ))
     };
     if !can_ask() {
@@ -259,5 +259,6 @@ fn ask<T: ValueEnum + ToString + Copy>(option: &str, choices: &[T]) -> Result<T,
         if let Ok(choice) = T::from_str(answer.trim(), true) {
             return Ok(choice);
         }
+        let _ = writeln!(stderr, "there is no `{}`; type one of these", answer.trim());
     }
 }
