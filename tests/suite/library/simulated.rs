@@ -75,7 +75,6 @@ fn every_scenario_is_the_same_to_the_byte_and_comes_out_as_on_real_servers() {
 
 /// With fewer workers and for a shorter time than in `just soak`: it is the weather that counts.
 #[test]
-#[ignore = "many workers in a test build: just test-slow"]
 fn a_storm_is_the_same_to_the_byte() {
     let mut set = ["x", "y", "z"]
         .map(|group| format!("workers.{group}.copies=4"))
