@@ -73,7 +73,17 @@ impl Program {
             Some(Kind::Redis) => Ok(Program::Redis(SimulatedRedis::new(node))),
             Some(Kind::Etcd) => Ok(Program::Etcd(SimulatedEtcd::new(node)?)),
             Some(Kind::Memory) => Ok(Program::Memory(LockServer::default())),
-            Some(Kind::Resource) => Ok(Program::Resource(PlayedResource::new(fence))),
+            Some(Kind::Resource) => {
+                let resource = PlayedResource::new(fence);
+                #[cfg(debug_assertions)]
+                if let Some(name) = node.environment.get("FENCEPOST_MUTANT") {
+                    let what = || format!("make {} misbehave as {name}", node.name);
+                    let unknown = |_| ClusterError::NotHere { what: what() };
+                    let mutant = name.parse().map_err(unknown)?;
+                    resource.misbehave(Some(mutant));
+                }
+                Ok(Program::Resource(resource))
+            }
             Some(Kind::Toxiproxy) => {
                 let seed = value_of(node, "-seed").and_then(|text| text.parse().ok());
                 let proxies = StreamProxies::new(seed.unwrap_or_default());

@@ -6,6 +6,8 @@ use crate::clock::raw_monotonic_ns;
 use crate::model::{Fence, FencingToken, LogRow, RowValue};
 use crate::resource::limits::MAX_ROW_BYTES;
 use crate::resource::state::{Answer, State, Undecided, WriteRequest};
+#[cfg(debug_assertions)]
+use crate::resource::{Mutant, commit::Ledger};
 use fencing_lock::{Dialed, Env};
 use futures_util::stream::unfold;
 use futures_util::{FutureExt, Stream};
@@ -82,9 +84,17 @@ impl PlayedResource {
         }
     }
 
-    /// Forgets what is not on disk, as at a new start.
+    /// Has it make a mistake on purpose.
+    #[cfg(debug_assertions)]
+    pub fn misbehave(&self, mutant: Option<Mutant>) {
+        self.held.lock().state.misbehave(mutant);
+    }
+
+    /// Forgets what is not on disk and reads its log, as at a new start.
     pub fn start_again(&self) {
-        self.held.lock().stale_rejections = 0;
+        let held = &mut *self.held.lock();
+        held.stale_rejections = 0;
+        held.state.start_again(&held.log);
     }
 
     /// Serves one client until it closes the connection.
@@ -238,7 +248,10 @@ impl PlayedClient {
     }
 
     pub(super) fn log(&self) -> Result<Vec<LogRow>, ClientError> {
-        Ok(self.beside()?.held.lock().log.clone())
+        let mut held = self.beside()?.held.lock();
+        #[cfg(debug_assertions)]
+        held.state.log_was_read();
+        Ok(held.log.clone())
     }
 
     pub(super) fn stale_rejections(&self) -> Result<u64, ClientError> {

@@ -229,6 +229,16 @@ impl State {
         Ok(Decision { row, answer })
     }
 
+    /// Forgets everything, and reads this log.
+    pub fn start_again(&mut self, log: &[LogRow]) {
+        *self = State {
+            #[cfg(debug_assertions)]
+            mutant: self.mutant,
+            ..State::new(self.fence)
+        };
+        log.iter().for_each(|row| self.replay(row.clone()));
+    }
+
     /// Returns the accepted write with the highest token of a key.
     pub fn highest(&self, key: &str) -> Option<&Highest> {
         self.keys.get(key)?.highest.as_ref()
