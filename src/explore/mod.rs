@@ -128,7 +128,7 @@ impl Search<'_> {
                 break;
             }
             let tried = self.play_batch(from..to, &state.ground, until);
-            self.take(state, tried, to.is_multiple_of(BATCH), until)?;
+            self.take(state, tried, until)?;
             task.detail(&state.explored.progress(first, started.elapsed()));
             if saved.elapsed() > SAVE_EVERY {
                 state.save(self.lab.progress);
@@ -243,15 +243,9 @@ impl Search<'_> {
         }
     }
 
-    /// Takes over what a batch has shown, in the order of its numbers. A batch that was cut short
-    /// is played again by whoever goes on from the state: nothing is drawn from it.
-    fn take(
-        &self,
-        state: &mut State,
-        batch: Vec<Tried>,
-        is_whole: bool,
-        until: Option<Instant>,
-    ) -> RunResult {
+    /// Takes over what tries have shown, in the order of their numbers. Nothing is drawn from a
+    /// batch before all of it was played, by this search or by one that went before.
+    fn take(&self, state: &mut State, batch: Vec<Tried>, until: Option<Instant>) -> RunResult {
         let is_simulated = self.lab.runtime.simulates();
         let count = batch.len();
         let mut failed = None;
@@ -270,16 +264,18 @@ impl Search<'_> {
             };
             state.next = tried.number + 1;
             state.explored.add(&shown);
-            if is_simulated && is_whole {
-                state.ground.add(&shown.orders, &tried.case);
-                state.explored.orders = state.ground.orders();
-            }
             if !shown.kinds.is_empty() {
                 self.found(state, tried.number, &tried.case, &shown, until);
             }
+            if is_simulated {
+                state.of_this_batch.push((shown.orders, tried.case));
+            }
         }
-        if is_simulated && !is_whole {
-            state.next -= state.next % BATCH;
+        if state.next.is_multiple_of(BATCH) {
+            for (orders, case) in std::mem::take(&mut state.of_this_batch) {
+                state.ground.add(&orders, &case);
+            }
+            state.explored.orders = state.ground.orders();
         }
         match failed {
             Some((times, error)) if times == count && state.explored.is_hopeless() => Err(error),

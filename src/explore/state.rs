@@ -38,6 +38,8 @@ pub struct State {
     /// The number of the next try.
     pub(super) next: u64,
     pub(super) ground: Ground,
+    /// The orders and the cases of a batch that was not played to its end yet.
+    pub(super) of_this_batch: Vec<(Vec<u16>, Node)>,
     /// It could not be saved, which has been said.
     is_unsaved: bool,
 }
@@ -48,6 +50,8 @@ struct Saved {
     next: u64,
     seen: String,
     cases: Vec<String>,
+    #[serde(default)]
+    of_this_batch: Vec<(Vec<u16>, String)>,
 }
 
 impl State {
@@ -57,6 +61,7 @@ impl State {
             explored,
             next: 0,
             ground: Ground::default(),
+            of_this_batch: Vec::new(),
             is_unsaved: false,
         }
     }
@@ -70,44 +75,41 @@ impl State {
         let broken = |why: String| refused(format!("{why}; remove it, and leave --resume out"));
         let saved: Saved =
             serde_json::from_str(&text).map_err(|error| broken(error.to_string()))?;
-        let known = &saved.explored;
-        let asked = (
-            &asked.subject,
-            &asked.runtime,
-            asked.seed,
-            &asked.mutant,
-            &asked.settings,
-        );
-        if asked
-            != (
-                &known.subject,
-                &known.runtime,
-                known.seed,
-                &known.mutant,
-                &known.settings,
-            )
-        {
-            let why = "it was of another subject, runtime, seed or settings; give the same, or leave --resume out";
-            return Err(refused(why.to_owned()));
+        let (known, asked) = (identity(&saved.explored), identity(asked));
+        let mut both = known.into_iter().zip(asked);
+        if let Some(((what, then), (_, now))) = both.find(|(known, asked)| known != asked) {
+            let why = format!("it was another search, {what} {then} and not {now}");
+            return Err(refused(format!(
+                "{why}; give the same, or leave --resume out"
+            )));
         }
-        let cases = saved.cases.iter().map(|text| parse(Path::new(FILE), text));
-        let cases = cases.collect::<Result<Vec<Node>, _>>();
-        let cases = cases.map_err(|error| broken(error.to_string()))?;
+        let read = |text: &String| {
+            let case = parse(Path::new(FILE), text);
+            case.map_err(|error| broken(error.to_string()))
+        };
+        let cases = saved.cases.iter().map(read).collect::<Result<_, _>>()?;
+        let of_this_batch = saved.of_this_batch.into_iter();
+        let of_this_batch = of_this_batch.map(|(orders, text)| Ok((orders, read(&text)?)));
         let ground = Ground::of_hex(&saved.seen, cases);
         Ok(State {
             ground: ground.ok_or_else(|| broken("its ground cannot be read".to_owned()))?,
             next: saved.next,
+            of_this_batch: of_this_batch.collect::<Result<_, String>>()?,
             ..State::begin(folder, saved.explored)
         })
     }
 
     /// Writes it. A full disk ends no search: what was found is printed at its end.
     pub(super) fn save(&mut self, progress: &dyn Progress) {
+        let of_this_batch = self.of_this_batch.iter();
         let saved = Saved {
             explored: self.explored.clone(),
             next: self.next,
             seen: self.ground.to_hex(),
             cases: self.ground.cases.iter().map(write).collect(),
+            of_this_batch: of_this_batch
+                .map(|(orders, case)| (orders.clone(), write(case)))
+                .collect(),
         };
         if let Err(error) = write_whole(&self.folder.join(FILE), &to_json(&saved))
             && !std::mem::replace(&mut self.is_unsaved, true)
@@ -120,6 +122,21 @@ impl State {
     pub fn check(&self) -> Result<(), FolderError> {
         make_folder(&self.folder)
     }
+}
+
+/// Returns what tells a search from others.
+fn identity(it: &Explored) -> [(&'static str, String); 5] {
+    let settings = match it.settings.is_empty() {
+        true => "none".to_owned(),
+        false => it.settings.join(" "),
+    };
+    [
+        ("subject", it.subject.clone()),
+        ("runtime", it.runtime.clone()),
+        ("seed", it.seed.to_string()),
+        ("mutant", it.mutant.clone().unwrap_or("none".to_owned())),
+        ("settings", settings),
+    ]
 }
 
 impl Explored {

@@ -52,10 +52,11 @@ fn one_seed_is_one_search_whoever_plays_it_and_in_how_many_parts() {
         (folder, told)
     };
     let (_, whole) = search("whole", &["--tries", "64", "--jobs", "1"]);
-    let (folder, part) = search("part", &["--tries", "32", "--jobs", "2"]);
-    assert_ne!(part["tries"], whole["tries"]);
+    // Parts that end in the middle of a batch.
+    let (folder, part) = search("part", &["--tries", "23", "--jobs", "2"]);
+    assert_eq!(part["tries"], 23);
     let results = folder.to_str().expect("a plain path");
-    let rest = ["explore", "--resume", "--tries", "32", "--results", results];
+    let rest = ["explore", "--resume", "--tries", "41", "--results", results];
     let rest = [&rest[..], &options, &["--format", "json"]].concat();
     let mut rest: Value =
         serde_json::from_str(&offline(&rest).expect_code(1).stdout).expect("JSON");
@@ -63,9 +64,27 @@ fn one_seed_is_one_search_whoever_plays_it_and_in_how_many_parts() {
         finding["file"] = Value::Null;
     }
     assert_eq!(rest, whole);
-    let other = ["explore", "--resume", "--seed", "6", "--results", results];
-    let why = ["cannot resume from", "leave --resume out"];
-    offline(&other).expect_code(64).expect_said(&why);
+    let others = [
+        ("6", "none", "explored.json: No such file"),
+        (
+            "5",
+            "none",
+            "it was another search, mutant lock-tokens-backwards and not none",
+        ),
+        (
+            "5",
+            "lock-tokens-backwards",
+            "it was another search, settings none and not lock.wait=spin",
+        ),
+    ];
+    for (seed, mutant, why) in others {
+        let mut other = vec!["explore", "--resume", "--results", results, "--seed", seed];
+        if mutant != "none" {
+            other.extend(["--mutant", mutant, "--set", "lock.wait=spin"]);
+        }
+        let ended = offline(&other).expect_code(64);
+        ended.expect_said(&["cannot resume from", why, "leave --resume out"]);
+    }
 }
 
 #[test]
