@@ -1,21 +1,13 @@
 //! A break that was found: confirmed, made small, and written as a scenario.
 
-use super::shrink::shrink;
+use super::smaller::PLAYS;
 use super::subject::{entries_of, file_of};
 use super::*;
 use crate::model::{Party, Story};
 use crate::run::write_whole;
 use crate::yaml::write;
 use serde::{Deserialize, Serialize};
-use std::cell::Cell;
 use std::path::PathBuf;
-
-/// So many simpler cases are tried.
-const MOST_CANDIDATES: usize = 1000;
-/// In real time.
-const MOST_REAL_CANDIDATES: usize = 40;
-/// Plays with the same seed that tell how often it comes. In a simulation all of them are the same.
-const PLAYS: u32 = 3;
 
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Finding {
@@ -95,29 +87,8 @@ impl Search<'_> {
         until: Option<Instant>,
     ) -> Option<Finding> {
         let own = 1 + number % 8;
-        let is_simulated = self.lab.runtime.simulates();
-        // Once it is shown by what a run would not doubt, nothing else will do.
-        let is_certain = Cell::new(self.shown(case, own)?.doubt.is_none());
-        let shows = |case: &Node| {
-            let shown = self.shown(case, own);
-            let is_certain_here = |it: &Shown| {
-                is_certain.set(is_certain.get() || it.doubt.is_none());
-                it.doubt.is_none() || !is_certain.get()
-            };
-            shown.is_some_and(|it| it.kinds.contains(&kind) && is_certain_here(&it))
-        };
-        let came = |case: &Node| (0..PLAYS).filter(|_| shows(case)).count() as u32;
-        let mostly = |case: &Node| 2 * came(case) > PLAYS;
-        let is_late = || until.is_some_and(|until| Instant::now() >= until);
-        let is_wanted = || !is_late() && !self.lab.interrupt.is_cancelled();
-        let small = match is_simulated {
-            true => shrink(case, MOST_CANDIDATES, |it| is_wanted() && shows(it)),
-            // What does not come again is kept as it is.
-            false if !mostly(case) => case.clone(),
-            false => shrink(case, MOST_REAL_CANDIDATES, |it| is_wanted() && mostly(it)),
-        };
-        let came = came(&small);
-        if self.lab.interrupt.is_cancelled() && !is_simulated {
+        let (small, came) = self.smallest(number, case, kind, until)?;
+        if self.lab.interrupt.is_cancelled() && !self.lab.runtime.simulates() {
             return None;
         }
         let mut finding = Finding {
@@ -150,12 +121,6 @@ impl Search<'_> {
         all_kinds.dedup();
         finding.scenario = self.text(&finding, &small, &all_kinds);
         Some(finding)
-    }
-
-    fn shown(&self, case: &Node, seed: u64) -> Option<Shown> {
-        let scenario = self.valid(case).ok()?;
-        let once = self.play(&scenario, seed).ok()?;
-        Some(Shown::of(&once))
     }
 
     fn told(&self, case: &Node, seed: u64) -> Option<(Shown, Vec<Story>)> {

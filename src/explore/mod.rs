@@ -10,6 +10,7 @@ mod finding;
 mod ground;
 mod shown;
 mod shrink;
+mod smaller;
 mod state;
 mod subject;
 
@@ -186,25 +187,16 @@ impl Search<'_> {
 
     /// Draws the case of a try: from a case of the subject, or from one that led to new ground.
     fn draw(&self, number: u64, ground: &Ground) -> (Scenario, Node) {
-        let seed = self.lab.options.seed;
-        let hash = Sha256::digest(format!("{seed} {number}"));
-        let mut rng = Rng::with_seed(
-            hash.iter()
-                .take(8)
-                .fold(0, |sum, b| sum << 8 | u64::from(*b)),
-        );
+        let mut rng = self.chance(&number.to_string());
         let cases = &self.subject.cases;
         let (parent, most) = match ground.cases.is_empty() || rng.bool() {
             true => (&cases[rng.usize(0..cases.len())], 8),
             false => (&ground.cases[rng.usize(0..ground.cases.len())], 3),
         };
-        let facts = Facts::of(parent, self.around, self.lab);
+        let facts = self.facts_of(parent);
         for _ in 0..DRAWS {
             let mut case = parent.clone();
-            for _ in 0..rng.u32(1..=most) {
-                let (facts, rng) = (&facts, &mut rng);
-                Draw { facts, rng }.change(&mut case);
-            }
+            self.vary(&mut case, &facts, &mut rng, most);
             let case = self.subject.settle(&case);
             if let Ok(scenario) = self.valid(&case)
                 && self.lab.lacking(&scenario.cases[0]).is_none()
@@ -215,6 +207,24 @@ impl Search<'_> {
         // It was valid before.
         let scenario = self.valid(parent).expect("a case that was played before");
         (scenario, parent.clone())
+    }
+
+    fn facts_of(&self, case: &Node) -> Facts {
+        Facts::of(case, self.around, self.lab)
+    }
+
+    /// Makes one change to a case, or up to `most`.
+    fn vary(&self, case: &mut Node, facts: &Facts, rng: &mut Rng, most: u32) {
+        for _ in 0..rng.u32(1..=most) {
+            Draw { facts, rng }.change(case);
+        }
+    }
+
+    /// Returns the chance of one purpose, which is the same in every search with this seed.
+    fn chance(&self, purpose: &str) -> Rng {
+        let hash = Sha256::digest(format!("{} {purpose}", self.lab.options.seed));
+        let bytes = hash.iter().take(8);
+        Rng::with_seed(bytes.fold(0, |sum, byte| sum << 8 | u64::from(*byte)))
     }
 
     /// Returns a file of this case, or what is wrong with it.

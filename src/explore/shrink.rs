@@ -7,32 +7,42 @@ use crate::model::parse_duration;
 /// Simpler values, the simplest first.
 const ROUND: [&str; 6] = ["1s", "2s", "3s", "5s", "10s", "20s"];
 
-/// Returns the smallest case that still shows it, as far as `shows` is asked: at most `most` times.
-pub fn shrink(case: &Node, most: usize, mut shows: impl FnMut(&Node) -> bool) -> Node {
+/// Returns the smallest case that still shows it. `first` returns the first of some cases that
+/// does; it is asked about `most` of them at most.
+pub fn shrink(case: &Node, most: usize, mut first: impl FnMut(&[Node]) -> Option<usize>) -> Node {
     let mut smallest = case.clone();
-    let mut all = candidates(case);
-    // What was in vain before a success is tried again only after the rest.
-    let (mut at, mut in_vain) = (0, 0);
-    for _ in 0..most {
-        if in_vain == all.len() {
+    let (mut at, mut asked) = (0, 0);
+    while asked < most {
+        let mut all = candidates(&smallest);
+        let count = all.len().max(1);
+        // What was in vain before a success is tried again only after the rest.
+        all.rotate_left(at % count);
+        all.truncate(most - asked);
+        if let Some(index) = first(&all) {
+            asked += index + 1;
+            at = (at + index) % count;
+            smallest = all.swap_remove(index);
+            continue;
+        }
+        // Only what cannot be taken away is put together.
+        asked += all.len();
+        let pairs = pairs_of_entries(&smallest);
+        let mut all: Vec<Node> = pairs
+            .filter_map(|(into, from)| joined(&smallest, into, from))
+            .take(most.saturating_sub(asked))
+            .collect();
+        let Some(index) = first(&all) else {
             break;
-        }
-        at %= all.len();
-        if shows(&all[at]) {
-            smallest = all.swap_remove(at);
-            all = candidates(&smallest);
-            in_vain = 0;
-        } else {
-            at += 1;
-            in_vain += 1;
-        }
+        };
+        asked += index + 1;
+        smallest = all.swap_remove(index);
     }
     smallest
 }
 
 /// Returns everything that is one step simpler, large steps first. Each step makes a case smaller
 /// by a measure that cannot fall for ever: its parts, then the length of its text.
-fn candidates(case: &Node) -> Vec<Node> {
+pub fn candidates(case: &Node) -> Vec<Node> {
     let paths = case.paths();
     let without_workers = workers(case)
         .into_iter()
@@ -64,6 +74,24 @@ fn candidates(case: &Node) -> Vec<Node> {
 fn workers(case: &Node) -> Vec<String> {
     let workers = case.get("workers").map_or(&[][..], Node::entries);
     workers.iter().map(|(name, _)| name.value.clone()).collect()
+}
+
+fn pairs_of_entries(case: &Node) -> impl Iterator<Item = (usize, usize)> + use<> {
+    let count = case.get("timeline").map_or(0, |it| it.items().len());
+    let pairs = (0..count).flat_map(move |into| (0..count).map(move |from| (into, from)));
+    pairs.filter(|(into, from)| into != from)
+}
+
+/// Does the steps of one entry with those of another, when that one begins, in the order of the
+/// timeline.
+fn joined(case: &Node, into: usize, from: usize) -> Option<Node> {
+    let entry = |index: usize| [Turn::Key("timeline".into()), Turn::Item(index)];
+    let steps = |index: usize| Some(case.at(&entry(index))?.get("do")?.one_or_more());
+    let (first, second) = (into.min(from), into.max(from));
+    let all = [steps(first)?, steps(second)?].concat();
+    let mut tree = case.clone();
+    tree.at_mut(&entry(into))?.set("do", Node::of_items(all));
+    tree.without(&entry(from))
 }
 
 /// Takes a worker away, and the entries, steps and starts that name it.
@@ -143,17 +171,35 @@ timeline:
             let text = crate::yaml::write(case);
             text.contains("pause: a") && text.contains("b:") && text.contains("when: a.acquired")
         };
-        let small = shrink(&large, 1000, shows);
+        let small = shrink(&large, 1000, |all| all.iter().position(shows));
         let expected = "workers:\n  b: {}\ntimeline:\n  - { when: a.acquired, do: { pause: a } }\n";
         assert_eq!(crate::yaml::write(&small), expected);
     }
 
     #[test]
+    fn steps_that_need_no_entry_of_their_own_go_to_another() {
+        let apart = case(
+            "timeline:
+  - { when: a.done, do: { restart: x } }
+  - { when: b.done, do: [{ restart: y }, { wait: 1s }] }
+",
+        );
+        let shows = |case: &Node| {
+            let text = crate::yaml::write(case);
+            text.contains("restart: x") && text.contains("restart: y") && text.contains("b.done")
+        };
+        let small = shrink(&apart, 1000, |all| all.iter().position(shows));
+        let small = crate::yaml::write(&small);
+        let expected = "timeline:\n  - { when: b.done, do: [{ restart: x }, { restart: y }] }\n";
+        assert_eq!(small, expected);
+    }
+
+    #[test]
     fn it_asks_no_more_often_than_it_may() {
         let mut asked = 0;
-        let never = |_: &Node| {
-            asked += 1;
-            false
+        let never = |all: &[Node]| {
+            asked += all.len();
+            None
         };
         let large = case("a: { b: 1, c: 2s, d: [1, 2, 3] }");
         assert_eq!(shrink(&large, 3, never), large);
