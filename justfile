@@ -24,10 +24,10 @@ test-without-docker:
 
 # What `cargo test` shows as ignored because it takes minutes: the scenarios clock-drift,
 # long-work, consul-cut-off-holder, mariadb-wait-timeout, zookeeper-leader-kill,
-# zookeeper-minority-holder and zookeeper-session-expires, and storm at its full size, also simulated; the kits for Go, Java,
+# zookeeper-minority-holder and zookeeper-session-expires, and storm at its full size; the kits for Go, Java,
 # Node, PHP, Ruby and Rust and the lock in a Postgres in their containers.
 test-slow:
-    cargo test --test suite -- --ignored library::scenarios:: library::simulated:: kits::
+    cargo test --test suite -- --ignored library::scenarios:: kits::
 
 # One archive with the program, and its checksum, in target/dist/.
 dist:

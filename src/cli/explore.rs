@@ -8,6 +8,7 @@ use crate::progress::Progress;
 use crate::run::{Groundwork, Lab, RunOptions, RuntimeChoice, prepare_for};
 use crate::scenario::{Setting, Settings};
 use crate::yaml;
+use std::collections::BTreeMap;
 use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -15,6 +16,8 @@ use tokio_util::sync::CancellationToken;
 /// Below the folder of results.
 const FOLDER: &str = "explore";
 const UNLESS_TOLD: Duration = Duration::from_secs(60);
+const LOCAL_JOBS_A_CORE: u32 = 4;
+const MOST_JOBS: u32 = 64;
 
 /// Search for a course of events in which a lock breaks its word
 ///
@@ -35,8 +38,9 @@ pub struct Explore {
     /// Choose what to play on
     #[arg(long, value_enum, default_value = "sim", value_name = "WHAT")]
     runtime: RuntimeChoice,
-    /// Play N tries at the same time [default: one for each core in a simulation, else 2]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64), value_name = "N")]
+    /// Play N tries at the same time [default: for each core one in a simulation, and four on local
+    /// processes, which mostly wait; 2 on docker]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_JOBS)), value_name = "N")]
     jobs: Option<u32>,
     /// Search for so long, such as 10m [default: 1m]
     #[arg(long = "for", value_name = "DURATION", conflicts_with = "tries")]
@@ -74,7 +78,7 @@ impl Explore {
         let progress = progress::for_this_output();
         let interrupt = interrupt::listen()?;
         let OpenRuntime { runtime, journals } = open(self.runtime, &progress).await?;
-        let options = self.options(runtime.simulates());
+        let options = self.options();
         let results = home.results_of(&options).join(FOLDER);
         let (toxiproxy, topologies) = (home.toxiproxy()?, home.topologies()?);
         let lab = Lab {
@@ -90,12 +94,13 @@ impl Explore {
             progress: &progress,
             interrupt: &interrupt,
         };
-        let search = Search {
+        let mut search = Search {
             lab: &lab,
             around: &home.surroundings()?,
             subject: &subject,
             handle: Handle::current(),
             until_found: self.until_found,
+            only: BTreeMap::new(),
         };
         let name = &subject.name;
         if let Some(reason) = search.impossible() {
@@ -104,6 +109,7 @@ impl Explore {
         let mut state = self.state(&search, results.join(format!("{name}-{}", self.seed)))?;
         if !runtime.simulates() {
             prepare_for(&lab, &search.scenarios()).await?;
+            search.only = tokio::task::block_in_place(|| search.declared());
         }
         let (first, began) = (state.explored.tries, Instant::now());
         tokio::task::block_in_place(|| search.run(&mut state, budget))?;
@@ -160,13 +166,18 @@ impl Explore {
         Ok(subject)
     }
 
-    fn options(&self, is_simulated: bool) -> RunOptions {
+    fn options(&self) -> RunOptions {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u32);
+        let jobs = match self.runtime {
+            RuntimeChoice::Local => LOCAL_JOBS_A_CORE * cores,
+            RuntimeChoice::Sim => cores,
+            RuntimeChoice::Auto | RuntimeChoice::Docker => 2,
+        };
         RunOptions {
             runtime: self.runtime,
             seed: self.seed,
             repeat: 1,
-            jobs: self.jobs.unwrap_or(if is_simulated { cores } else { 2 }),
+            jobs: self.jobs.unwrap_or(jobs).min(MOST_JOBS),
             set: self.set.clone(),
             results: self.results.clone(),
             mutant: self.mutant.clone(),

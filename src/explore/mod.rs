@@ -19,10 +19,11 @@ pub use state::{Explored, State};
 pub use subject::Subject;
 
 use crate::model::{
-    FaultKind, FaultRow, FaultStage, Fence, Gate, ViolationKind, format_duration, parse_duration,
+    EventKind, FaultKind, FaultRow, FaultStage, Fence, Gate, ViolationKind, format_duration,
+    parse_duration,
 };
 use crate::progress::{Progress, Quiet};
-use crate::run::{Lab, Once, RunError, RunOptions, RunResult, play_once, simulate_once};
+use crate::run::{Lab, Once, RunError, RunOptions, RunResult, is_within, play_once, simulate_once};
 use crate::scenario::{Scenario, Settings, Surroundings};
 use crate::services::Backend;
 use crate::yaml::{Node, Turn, parse};
@@ -33,6 +34,7 @@ use ground::Ground;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use shown::Shown;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -53,6 +55,8 @@ pub struct Search<'a> {
     pub handle: Handle,
     /// One finding is enough.
     pub until_found: bool,
+    /// The settings of which the workers can do these values alone.
+    pub only: BTreeMap<String, Vec<String>>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -97,6 +101,18 @@ impl Search<'_> {
         cases.filter_map(|case| self.valid(case).ok()).collect()
     }
 
+    /// Plays a case as it is, to learn what its workers declare that they can do.
+    pub fn declared(&self) -> BTreeMap<String, Vec<String>> {
+        let case = self.scenarios().into_iter().next();
+        let once = case.and_then(|case| self.play(&case, 1).ok());
+        let events = once.map(|once| once.record.history).unwrap_or_default();
+        let declared = events.into_iter().find_map(|event| match event.kind {
+            EventKind::Ready { only, .. } => Some(only),
+            _ => None,
+        });
+        declared.unwrap_or_default()
+    }
+
     /// Searches until the budget is spent, or somebody interrupts; the state has what was found.
     pub fn run(&self, state: &mut State, budget: Budget) -> RunResult {
         let ended = self.search(state, budget);
@@ -113,7 +129,8 @@ impl Search<'_> {
             .begin(&format!("explore {}", self.subject.name));
         loop {
             let from = state.next;
-            let mut to = from - from % BATCH + BATCH;
+            let batch = self.batch();
+            let mut to = from - from % batch + batch;
             let until = match budget {
                 Budget::Tries(tries) => {
                     to = to.min(from + tries.saturating_sub(state.explored.tries - first));
@@ -138,6 +155,15 @@ impl Search<'_> {
         }
         task.finish(&state.explored.progress(first, started.elapsed()));
         Ok(())
+    }
+
+    /// Returns how many tries are played before anybody looks at them. On real servers none
+    /// depends on another.
+    fn batch(&self) -> u64 {
+        match self.lab.runtime.simulates() {
+            true => BATCH,
+            false => 4 * u64::from(self.lab.options.jobs),
+        }
     }
 
     /// Plays these tries, as many at a time as there are jobs. In real time, those that have not
@@ -200,6 +226,7 @@ impl Search<'_> {
             let case = self.subject.settle(&case);
             if let Ok(scenario) = self.valid(&case)
                 && self.lab.lacking(&scenario.cases[0]).is_none()
+                && is_within(self.lab, &scenario.cases[0], &self.only)
             {
                 return (scenario, case);
             }

@@ -1,6 +1,7 @@
 //! A search finds what is broken, makes it small, and finds nothing where nothing is.
 
 mod hunts;
+mod real;
 
 use crate::support::*;
 use nix::sys::signal::Signal;
