@@ -119,36 +119,3 @@ async fn until_tried(postgres: &PostgresConnection, key: &str) {
     };
     timeout(LONG, tried).await.expect("the try comes");
 }
-
-/// Whatever hangs keeps the connection busy on which it was asked, and the next request opens
-/// another.
-#[tokio::test]
-async fn connections_behind_statements_that_hang_do_not_add_up() {
-    let _turn = docker_shared();
-    let address = Kind::Lease.database().await;
-    let (_, name) = address.rsplit_once('/').expect("its name");
-    let (locks, _) = Kind::Lease.locks_at(&address, LONG);
-    warm(&locks).await;
-    let somebody = connection_to(&address).await;
-    let lock = "BEGIN; LOCK TABLE fencing_locks IN ACCESS EXCLUSIVE MODE";
-    somebody.batch_execute(lock).await.unwrap();
-    for _ in 0..12 {
-        locks.try_acquire(&unique_key()).await.unwrap_err();
-    }
-    // Four that are kept, the newest, and one that is just given up.
-    let postgres = connection().await;
-    let open = async || {
-        let open = "SELECT count(*) FROM pg_stat_activity WHERE datname = $1";
-        let row = postgres.query_typed_one(open, &[(&name, Type::TEXT)]).await;
-        row.unwrap().get::<_, i64>(0) - 1
-    };
-    let few = async {
-        while open().await > 6 {
-            sleep(SECOND / 10).await;
-        }
-    };
-    timeout(LONG, few).await.expect("few connections");
-    // What hung is carried out, and the lock is as good as before.
-    somebody.batch_execute("ROLLBACK").await.unwrap();
-    warm(&locks).await;
-}

@@ -9,10 +9,10 @@ use crate::wakes::Wakes;
 use crate::{Env, LockProblem};
 use parking_lot::Mutex;
 use prometheus_client::metrics::counter::Counter;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OnceCell;
 use tokio::time::timeout;
 use tokio_postgres::{Error, Row};
 
@@ -32,8 +32,6 @@ pub(super) struct PostgresLink {
     current: Mutex<Option<Arc<Open>>>,
     /// Held by the task that connects.
     connecting: tokio::sync::Mutex<()>,
-    /// The places for connections that were given up and are kept open.
-    places: Arc<Semaphore>,
 }
 
 /// A connection that is open.
@@ -44,16 +42,11 @@ pub(super) struct Open {
     /// The waiters for announcements on this connection.
     pub(super) wakes: Arc<Wakes>,
     listening: OnceCell<()>,
-    /// Its place among those that are kept open.
-    place: Mutex<Weak<OwnedSemaphorePermit>>,
 }
 
 const UNANSWERED_IN_A_ROW_MAX: u32 = 2;
 /// No network holds a request back for longer.
 const HELD_BACK_MAX: Duration = Duration::from_secs(600);
-/// A server takes a hundred connections by default, and those of everybody else are among them.
-const KEPT_OPEN_MAX: usize = 4;
-const NOTICE_OUR_END: &str = "SET client_connection_check_interval = '1s'";
 
 impl PostgresLink {
     pub(super) fn new(
@@ -72,7 +65,6 @@ impl PostgresLink {
             leftovers: Leftovers::default(),
             current: Mutex::default(),
             connecting: tokio::sync::Mutex::default(),
-            places: Arc::new(Semaphore::new(KEPT_OPEN_MAX)),
         })
     }
 
@@ -159,21 +151,9 @@ impl PostgresLink {
             unanswered_in_a_row: AtomicU32::new(0),
             wakes,
             listening: OnceCell::new(),
-            place: Mutex::default(),
         });
-        self.have_it_notice_our_end(&open);
         *self.current.lock() = Some(open.clone());
         Ok(open)
-    }
-
-    /// A server that waits for a lock of its own would not notice otherwise that its client is gone,
-    /// and such sessions add up. Servers before version 14 cannot do it, and go on as they are.
-    fn have_it_notice_our_end(&self, open: &Arc<Open>) {
-        let (open, within) = (open.clone(), self.settings.connect_timeout);
-        self.env().in_background(async move {
-            let set = open.connection.batch_execute(NOTICE_OUR_END);
-            let _unknown = timeout(within, set).await;
-        });
     }
 
     fn usable(&self) -> Option<Arc<Open>> {
@@ -217,26 +197,6 @@ impl PostgresLink {
         answer
     }
 
-    /// Keeps a connection open until everything that was sent on it is answered, if not too many
-    /// are kept already. If they are, the server hangs, and what it granted to a try that was given
-    /// up may last until the end of its lease.
-    pub(super) fn keep_open(&self, open: &Arc<Open>) {
-        let place = {
-            let mut shared = open.place.lock();
-            let new = || self.places.clone().try_acquire_owned().ok().map(Arc::new);
-            let Some(place) = shared.upgrade().or_else(new) else {
-                return;
-            };
-            *shared = Arc::downgrade(&place);
-            place
-        };
-        let open = open.clone();
-        self.env().in_background(async move {
-            open.until_all_is_answered().await;
-            drop(place);
-        });
-    }
-
     /// Drops this connection, so that the next request opens another.
     fn give_up(&self, open: &Arc<Open>) {
         // Nothing would wake the waiters on it.
@@ -254,7 +214,8 @@ impl Open {
         self.wakes.are_over() || self.connection.is_closed()
     }
 
-    async fn until_all_is_answered(&self) {
+    /// Keeps the connection open until everything that was sent on it is answered.
+    pub(super) async fn stay_open(self: Arc<Open>) {
         let _over = timeout(HELD_BACK_MAX, self.connection.batch_execute("")).await;
     }
 }

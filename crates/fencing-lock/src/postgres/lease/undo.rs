@@ -53,7 +53,8 @@ pub(super) async fn undo(link: &PostgresLink, key: &str, owner: &str) -> Result<
     let mut answer = behind.await;
     if let Err(LockProblem::NoAnswer(_)) = answer {
         // A server that finds its client gone reads no more of what came from it.
-        link.keep_open(&leftover.asked_on);
+        link.env()
+            .in_background(leftover.asked_on.clone().stay_open());
         let other = link.open().await;
         if let Some(other) = other
             .ok()
