@@ -4,7 +4,7 @@
 use fencepost::builtin::Location;
 use fencepost::cluster::topology::{Topology, load_service};
 use fencepost::progress::Quiet;
-use fencepost::run::{Lab, RunOptions, simulate_once};
+use fencepost::run::{Groundwork, Lab, RunOptions, simulate_once};
 use fencepost::scenario::{Library, Settings, Surroundings};
 use fencepost::simulation::SimulatedRuntime;
 use std::collections::BTreeMap;
@@ -31,6 +31,7 @@ fn main() {
         toxiproxy: &toxiproxy,
         home: &[place("")],
         journals: project,
+        groundwork: &Groundwork::default(),
         results: project,
         progress: &Quiet,
         interrupt: &CancellationToken::new(),
