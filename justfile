@@ -23,7 +23,7 @@ test-without-docker:
         --skip _lock:: --skip local_runtime:: --skip nightly:: --skip recorded::
 
 # What `cargo test` shows as ignored because it takes minutes: the scenarios clock-drift,
-# long-work, consul-cut-off-holder, mariadb-wait-timeout, zookeeper-leader-kill,
+# long-work, consul-cut-off-holder, dynamodb-lost-answer, dynamodb-slow-holder, mariadb-wait-timeout, zookeeper-leader-kill,
 # zookeeper-minority-holder and zookeeper-session-expires, and storm at its full size; the kits for Go, Java,
 # Node, PHP, Ruby and Rust and the lock in a Postgres in their containers.
 test-slow:

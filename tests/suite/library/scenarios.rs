@@ -28,7 +28,9 @@ scenarios! {
     #[ignore = "four cases of a service beside its mandatory experiment: `just test-slow` runs it"]
     consul_cut_off_holder on CONTAINERS,
     delayed_write on PROCESSES,
+    #[ignore = "cases of a service beside its mandatory experiment: `just test-slow` runs it"]
     dynamodb_lost_answer on CONTAINERS,
+    #[ignore = "cases of a service beside its mandatory experiment: `just test-slow` runs it"]
     dynamodb_slow_holder on CONTAINERS,
     etcd_leader_kill on CONTAINERS,
     etcd_lease_clock on PROCESSES,
