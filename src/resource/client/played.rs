@@ -248,10 +248,10 @@ impl PlayedClient {
     }
 
     pub(super) fn log(&self) -> Result<Vec<LogRow>, ClientError> {
-        let mut held = self.beside()?.held.lock();
+        let resource = self.beside()?;
         #[cfg(debug_assertions)]
-        held.state.log_was_read();
-        Ok(held.log.clone())
+        resource.held.lock().state.log_was_read();
+        Ok(resource.held.lock().log.clone())
     }
 
     pub(super) fn stale_rejections(&self) -> Result<u64, ClientError> {
