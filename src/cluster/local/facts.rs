@@ -3,6 +3,7 @@
 
 use super::apart::{self, Apart};
 use super::database::{self, Database};
+use super::process::Members;
 use super::*;
 use crate::cluster::find_program;
 
@@ -23,6 +24,10 @@ pub struct ProgramFacts {
     pub apart: Apart,
     /// What its data folder has to hold before its first start.
     pub database: Option<&'static Database>,
+    pub members: Members,
+    /// Arguments that come last, because later options override earlier ones. PREFIX is where the
+    /// package is installed.
+    pub last_arguments: &'static [&'static str],
 }
 
 type Version = (u32, u32);
@@ -37,6 +42,10 @@ pub const REDIS_SERVER: ProgramFacts = ProgramFacts {
     port_option: Some("--port"),
     apart: Apart::Nothing,
     database: None,
+    members: Members::Group,
+    // The commands of containers listen everywhere, by an option or by default. A server that goes
+    // into the background would outlive us.
+    last_arguments: &["--bind", "127.0.0.1", "--daemonize", "no"],
 };
 
 pub const ETCD: ProgramFacts = ProgramFacts {
@@ -49,6 +58,9 @@ pub const ETCD: ProgramFacts = ProgramFacts {
     port_option: None,
     apart: Apart::Nothing,
     database: None,
+    members: Members::Group,
+    // Older versions write another kind of log by default.
+    last_arguments: &["--logger=zap"],
 };
 
 pub const POSTGRES: ProgramFacts = ProgramFacts {
@@ -66,6 +78,16 @@ pub const POSTGRES: ProgramFacts = ProgramFacts {
     port_option: Some("-p"),
     apart: Apart::UserAndMemory,
     database: Some(&database::POSTGRES),
+    members: Members::Children,
+    // What is left in /dev/shm would outlive the run's folder.
+    last_arguments: &[
+        "-h",
+        "127.0.0.1",
+        "-c",
+        "unix_socket_directories=",
+        "-c",
+        "dynamic_shared_memory_type=mmap",
+    ],
 };
 
 pub const MARIADB: ProgramFacts = ProgramFacts {
@@ -78,6 +100,13 @@ pub const MARIADB: ProgramFacts = ProgramFacts {
     port_option: Some("--port="),
     apart: Apart::User,
     database: Some(&database::MARIADB),
+    members: Members::Group,
+    // Its working folder is that of its data.
+    last_arguments: &[
+        "--bind-address=127.0.0.1",
+        "--socket=socket",
+        "--basedir=PREFIX",
+    ],
 };
 
 impl ProgramFacts {

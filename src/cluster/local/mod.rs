@@ -110,10 +110,8 @@ impl LocalCluster {
             ports: &self.ports,
         };
         let said = said_here(&here).map_err(failed(&what))?;
-        let members = match program.program == Program::Postgres {
-            true => Members::Children,
-            false => Members::Group,
-        };
+        let about = program.program.about();
+        let members = about.map_or(Members::Group, |about| about.members);
         let nodes = Arc::clone(&self.nodes);
         // Goes on to its end, even if nobody waits for it any more.
         let born = self.births.spawn(async move {

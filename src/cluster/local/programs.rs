@@ -3,6 +3,7 @@
 
 use super::apart;
 use super::command::LocalCommand;
+use super::database::prefix;
 use super::facts::{ETCD, MARIADB, POSTGRES, ProgramFacts, REDIS_SERVER};
 use super::*;
 use crate::cluster::{COMMAND_IMAGE, OWN_IMAGE};
@@ -100,7 +101,7 @@ impl InstalledProgram {
         let mut command = self.bare(&self.path, root);
         command
             .args(said.command.into_iter().skip(usize::from(about.is_some())))
-            .args(self.more_arguments())
+            .args(self.last_arguments())
             .envs(said.environment);
         Ok(command)
     }
@@ -123,32 +124,11 @@ impl InstalledProgram {
     }
 
     /// Returns arguments that come last, because later options override earlier ones.
-    fn more_arguments(&self) -> Vec<String> {
-        let words: &[&str] = match self.program {
-            // The commands of containers listen everywhere, by an option or by default. A server
-            // that goes into the background would outlive us.
-            Program::RedisServer => &["--bind", "127.0.0.1", "--daemonize", "no"],
-            // Older versions write another kind of log by default.
-            Program::Etcd => &["--logger=zap"],
-            // What is left in /dev/shm would outlive the run's folder.
-            Program::Postgres => &[
-                "-h",
-                "127.0.0.1",
-                "-c",
-                "unix_socket_directories=",
-                "-c",
-                "dynamic_shared_memory_type=mmap",
-            ],
-            // Its working folder is that of its data.
-            Program::MariaDb => &["--bind-address=127.0.0.1", "--socket=socket"],
-            Program::Ourselves | Program::Given => &[],
-        };
-        let mut words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
-        if self.program == Program::MariaDb {
-            let prefix = super::database::prefix(&self.path);
-            words.push(format!("--basedir={}", prefix.display()));
-        }
-        words
+    fn last_arguments(&self) -> Vec<String> {
+        let words = self.program.about().map_or(&[][..], |it| it.last_arguments);
+        let prefix = prefix(&self.path).display().to_string();
+        let words = words.iter().map(|word| word.replace("PREFIX", &prefix));
+        words.collect()
     }
 
     /// Makes what has to be on disk before the first start.
@@ -220,7 +200,9 @@ pub fn unstartable(node: &NodeSpec) -> Option<String> {
     }
     // Without a port it would listen where the machine's own server may be.
     let option = about.port_option?;
-    let says_its_port = node.command.iter().any(|word| word.starts_with(option));
+    let names_it =
+        |word: &String| word == option || option.ends_with('=') && word.starts_with(option);
+    let says_its_port = node.command.iter().any(names_it);
     (!says_its_port).then(|| format!("its command says no port; add `{option}` and the port"))
 }
 
@@ -244,13 +226,27 @@ mod tests {
     }
 
     #[test]
-    fn a_redis_without_a_port_would_listen_at_the_machine_s_own() {
-        for (command, fine) in [
-            ("redis-server, --port, '6379'", true),
-            ("redis-server, --bind, 0.0.0.0", false),
-            ("sh, -c, redis-server", false),
+    fn a_server_without_a_port_would_listen_at_the_machine_s_own() {
+        for (image, command, fine) in [
+            ("redis:7", "redis-server, --port, '6379'", true),
+            ("redis:7", "redis-server, --bind, 0.0.0.0", false),
+            ("redis:7", "redis-server, --port-of-another, '6379'", false),
+            ("redis:7", "sh, -c, redis-server", false),
+            ("postgres:15", "postgres, -D, /data, -p, '5432'", true),
+            // Only a word of its own is recognised, and so replaced by a port of this machine.
+            ("postgres:15", "postgres, -D, /data, -p5432", false),
+            (
+                "mariadb:10",
+                "mariadbd, --no-defaults, --datadir=/data, --port=3306",
+                true,
+            ),
+            (
+                "mariadb:10",
+                "mariadbd, --no-defaults, --datadir=/data",
+                false,
+            ),
         ] {
-            let service = "services:\n  redis:\n    image: redis:7\n    command: ";
+            let service = format!("services:\n  redis:\n    image: {image}\n    command: ");
             let text = format!("{service}[{command}]\n");
             let folder = tempfile::tempdir().unwrap();
             let path = folder.path().join("t.yml");
