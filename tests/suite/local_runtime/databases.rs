@@ -81,32 +81,3 @@ fn a_database_that_is_not_there_is_named_with_its_package() {
         assert_eq!(local.left(), [""; 0]);
     }
 }
-
-/// The folder is made at the first start and kept over a kill, but not over an empty restart.
-#[test]
-fn a_database_keeps_its_data_over_a_restart_unless_it_is_an_empty_one() {
-    let body = "\
-topology: postgres
-lock: { backend: postgres-lease, ttl: 40s }
-workers:
-  a: { key: k, gate: before_write }
-timeline:
-  - { when: a.at_gate, do: { restart: postgres } }
-cases:
-  kept: { fence: on, expect: { violations: 0, accepted_writes: 1 } }
-  lost:
-    fence: on
-    timeline:
-      - { when: a.at_gate, do: { restart-empty: postgres } }
-    expect: { violations: 0, accepted_writes: 1 }
-";
-    let tried = Tried::with("restarted-postgres", body, local_with_databases());
-    tried.run().expect_code(0);
-    for (case, seen) in [("kept", "with its data"), ("lost", "without its data")] {
-        let faults = rows(&tried.case(case).join("faults.jsonl"));
-        let detail = |row: &serde_json::Value| row["detail"].as_str().map(str::to_owned);
-        let details: Vec<String> = faults.iter().filter_map(detail).collect();
-        let is_seen = details.iter().any(|detail| detail.ends_with(seen));
-        assert!(is_seen, "{case}: {details:?}");
-    }
-}
