@@ -5,10 +5,9 @@ use super::runtime::{OpenRuntime, open};
 use super::*;
 use crate::explore::{Budget, Explored, Search, State, Subject};
 use crate::progress::Progress;
-use crate::run::{Groundwork, Lab, RunOptions, RuntimeChoice, prepare_for};
+use crate::run::{Groundwork, Lab, RunOptions, RuntimeChoice, WorkerLimits, prepare_for};
 use crate::scenario::{Setting, Settings};
 use crate::yaml;
-use std::collections::BTreeMap;
 use std::time::Instant;
 use tokio::runtime::Handle;
 use tokio_util::sync::CancellationToken;
@@ -100,7 +99,7 @@ impl Explore {
             subject: &subject,
             handle: Handle::current(),
             until_found: self.until_found,
-            only: BTreeMap::new(),
+            limits: WorkerLimits::default(),
         };
         let name = &subject.name;
         if let Some(reason) = search.impossible() {
@@ -108,8 +107,11 @@ impl Explore {
         }
         let mut state = self.state(&search, results.join(format!("{name}-{}", self.seed)))?;
         if !runtime.simulates() {
-            prepare_for(&lab, &search.scenarios()).await?;
-            search.only = tokio::task::block_in_place(|| search.declared());
+            let scenarios = search.scenarios();
+            prepare_for(&lab, &scenarios).await?;
+            if let Some(scenario) = scenarios.first() {
+                search.limits = WorkerLimits::of(&lab, &scenario.cases[0]).await?;
+            }
         }
         let (first, began) = (state.explored.tries, Instant::now());
         tokio::task::block_in_place(|| search.run(&mut state, budget))?;

@@ -19,11 +19,12 @@ pub use state::{Explored, State};
 pub use subject::Subject;
 
 use crate::model::{
-    EventKind, FaultKind, FaultRow, FaultStage, Fence, Gate, ViolationKind, format_duration,
-    parse_duration,
+    FaultKind, FaultRow, FaultStage, Fence, Gate, ViolationKind, format_duration, parse_duration,
 };
 use crate::progress::{Progress, Quiet};
-use crate::run::{Lab, Once, RunError, RunOptions, RunResult, is_within, play_once, simulate_once};
+use crate::run::{
+    Lab, Once, RunError, RunOptions, RunResult, WorkerLimits, play_once, simulate_once,
+};
 use crate::scenario::{Scenario, Settings, Surroundings};
 use crate::services::Backend;
 use crate::yaml::{Node, Turn, parse};
@@ -34,7 +35,6 @@ use ground::Ground;
 use parking_lot::Mutex;
 use sha2::{Digest, Sha256};
 use shown::Shown;
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -55,8 +55,8 @@ pub struct Search<'a> {
     pub handle: Handle,
     /// One finding is enough.
     pub until_found: bool,
-    /// The settings of which the workers can do these values alone.
-    pub only: BTreeMap<String, Vec<String>>,
+    /// Nothing is drawn that the worker cannot do.
+    pub limits: WorkerLimits,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -99,18 +99,6 @@ impl Search<'_> {
     pub fn scenarios(&self) -> Vec<Scenario> {
         let cases = self.subject.cases.iter();
         cases.filter_map(|case| self.valid(case).ok()).collect()
-    }
-
-    /// Plays a case as it is, to learn what its workers declare that they can do.
-    pub fn declared(&self) -> BTreeMap<String, Vec<String>> {
-        let case = self.scenarios().into_iter().next();
-        let once = case.and_then(|case| self.play(&case, 1).ok());
-        let events = once.map(|once| once.record.history).unwrap_or_default();
-        let declared = events.into_iter().find_map(|event| match event.kind {
-            EventKind::Ready { only, .. } => Some(only),
-            _ => None,
-        });
-        declared.unwrap_or_default()
     }
 
     /// Searches until the budget is spent, or somebody interrupts; the state has what was found.
@@ -226,7 +214,7 @@ impl Search<'_> {
             let case = self.subject.settle(&case);
             if let Ok(scenario) = self.valid(&case)
                 && self.lab.lacking(&scenario.cases[0]).is_none()
-                && is_within(self.lab, &scenario.cases[0], &self.only)
+                && self.limits.allow(self.lab, &scenario.cases[0])
             {
                 return (scenario, case);
             }

@@ -47,11 +47,12 @@ pub use load::{LocalRequest, ServerAddresses, run_local};
 pub use many::{Report, run_all};
 #[cfg(debug_assertions)]
 pub use mutant::mutants;
-pub use once::{Once, is_within, play_once, prepare_for, simulate_once};
+pub use once::{Once, play_once, prepare_for, simulate_once};
 #[cfg(debug_assertions)]
 pub use options::mutant;
 pub use options::{Lab, RunOptions, RuntimeChoice};
 pub use page::{not_judged, write_page};
+pub use rehearsal::WorkerLimits;
 
 use crate::cluster::topology::Endpoint;
 use crate::cluster::{Cluster, ClusterError};

@@ -3,14 +3,12 @@
 
 use super::case::CaseRun;
 use super::evidence::Evidence;
-use super::nodes::CaseNodes;
 use super::prepare::prepare;
 use super::recorded::read_case;
 use super::simulated::Simulated;
 use super::*;
 use crate::model::{CaseRecord, Gap, Judgement};
 use fencepost_judge::checker;
-use std::collections::BTreeMap;
 
 /// The record of a play, and what its judge found.
 pub struct Once {
@@ -35,21 +33,6 @@ pub async fn prepare_for(lab: &Lab<'_>, scenarios: &[Scenario]) -> RunResult {
     stop_at(lab.interrupt, prepare(lab, scenarios))
         .await
         .map(drop)
-}
-
-/// Returns whether a worker with these limits, as its `ready` declares them, can do what a case
-/// asks of its workers.
-pub fn is_within(lab: &Lab<'_>, case: &Case, only: &BTreeMap<String, Vec<String>>) -> bool {
-    let workers = if only.is_empty() {
-        Vec::new()
-    } else {
-        CaseNodes::new(lab, case).workers
-    };
-    let can = |settings: &BTreeMap<String, String>| {
-        let mut limits = only.iter();
-        limits.all(|(name, can)| settings.get(name).is_none_or(|value| can.contains(value)))
-    };
-    workers.iter().all(|worker| can(&worker.environment))
 }
 
 /// Plays a case in simulated time, on this thread and in memory. The thread must have no runtime.

@@ -48,6 +48,29 @@ pub async fn rehearse(lab: &Lab<'_>, scenarios: &[Scenario]) -> RunResult {
     Ok(())
 }
 
+/// What the worker of a case can do. Ours can do everything.
+#[derive(Default)]
+pub struct WorkerLimits(Declared);
+
+impl WorkerLimits {
+    /// Asks the worker of a case for its first line.
+    pub async fn of(lab: &Lab<'_>, case: &Case) -> RunResult<WorkerLimits> {
+        let workers = CaseNodes::new(lab, case).workers;
+        match workers.first() {
+            Some(first) if !case.setup.worker.is_ours() => {
+                let said = first_event(lab, first).await?;
+                Ok(WorkerLimits(declared_in(said)))
+            }
+            _ => Ok(WorkerLimits::default()),
+        }
+    }
+
+    /// Returns whether the worker can do the tasks of this case.
+    pub fn allow(&self, lab: &Lab<'_>, case: &Case) -> bool {
+        self.0.only.is_empty() || objection(&self.0, &CaseNodes::new(lab, case).workers).is_none()
+    }
+}
+
 /// Whoever says anything else is held to nothing.
 fn declared_in(said: Option<EventKind>) -> Declared {
     match said {
